@@ -1,0 +1,43 @@
+# Everything a newcomer needs. `make help` lists the targets.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test quick lint demo bench clean
+
+help: ## list the commands
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(READY) ## make .venv with the package, all extras and the tools; nothing to do the second time
+
+# torch comes first and alone: pulled in by another package, pip would take a CUDA build of several gigabytes.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gbdgc needs Python 3.11 or newer: make setup PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet $$(grep '^torch==' constraints.txt)
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group dev -e ".[all]"
+	@touch $@
+	@echo "ready: $(BIN)/gbdgc --help"
+
+test: lint ## lint, types and all tests with coverage (what CI runs)
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+quick: lint ## the same without the slow tests
+	$(BIN)/python -m pytest -m "not slow"
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+demo: setup ## the main job on built-in data
+	$(BIN)/python -m gbdgc.demo
+
+bench: setup ## print the ratios that the documentation speaks of
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean: ## remove what the commands made, keep .venv
+	rm -rf runs .pytest_cache .mypy_cache .ruff_cache .coverage dist

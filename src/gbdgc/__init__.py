@@ -1,0 +1,34 @@
+"""Crowd counting that generalises, by granular-ball guided latent domain discovery.
+
+Names are imported on first use (PEP 562), so that discovery works where torch is not installed
+and the command line answers at once.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "GranularBallDomains": "gbdgc.domains",
+    "KMeansDomains": "gbdgc.domains",
+    "RandomDomains": "gbdgc.domains",
+    "align_labels": "gbdgc.domains",
+    "count_separation": "gbdgc.domains",
+    "stability": "gbdgc.domains",
+    "load_dataset": "gbdgc.data",
+    "Dataset": "gbdgc.data",
+    "Sample": "gbdgc.data",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 (the names live in the table above)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gbdgc' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

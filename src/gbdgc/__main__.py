@@ -1,0 +1,5 @@
+"""`python -m gbdgc` is `gbdgc`."""
+
+from gbdgc.cli import main
+
+main()

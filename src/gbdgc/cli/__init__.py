@@ -1,0 +1,36 @@
+"""The `gbdgc` command. Each command lives in its own module and is imported only when it is called."""
+
+import os
+import sys
+
+from cyclopts import App
+
+from gbdgc import __version__
+from gbdgc.errors import InputError
+
+app = App(
+    name="gbdgc",
+    version=__version__,
+    help="Count people in pictures, with a counter that generalises to cameras it has never seen.",
+)
+app.command("gbdgc.cli.domains:domains", help="Find the latent domains in a table of features.")
+
+
+def main() -> None:
+    """Run the command line: 0 done, 1 an input failed, 2 wrong usage."""
+    try:
+        app()
+    except InputError as error:
+        from rich.markup import escape
+
+        from gbdgc.progress import stderr
+
+        # A file name may hold brackets, which are markup to rich.
+        stderr.print("[bold red]error:[/]", escape(str(error)), soft_wrap=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of our stdout went away (`| head`): not an error, and nothing may be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,136 @@
+"""Dataset: samples with unique ids, and its form on disk, one JSON line a sample with paths relative to the file."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from gbdgc.data.sample import Sample
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+
+
+class Dataset(Sequence[Sample]):
+    """An ordered collection of samples, each found by position or by id.
+
+    ``problems`` lists what was left out while reading with ``skip_bad``; ``format`` is the name of the reader.
+    """
+
+    def __init__(self, samples: Iterable[Sample], *, format: str = "manifest", problems: Sequence[str] = ()) -> None:
+        self.samples = tuple(samples)
+        self.format = format
+        self.problems = tuple(problems)
+        self._by_id = {sample.id: sample for sample in self.samples}
+        if len(self._by_id) < len(self.samples):
+            raise InputError(f"ids must be unique, but these stand twice: {', '.join(_repeated(self.samples))}")
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return iter(self.samples)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Dataset": ...
+    def __getitem__(self, index: int | slice) -> "Sample | Dataset":
+        return self._subset(self.samples[index]) if isinstance(index, slice) else self.samples[index]
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name or 'no split'}: {size}" for name, size in self.split_sizes().items())
+        return f"Dataset({len(self)} samples from {self.format}; {parts})"
+
+    def by_id(self, id: str) -> Sample:
+        """Return the sample of that id."""
+        if id not in self._by_id:
+            raise InputError(f"no sample {id!r} among the {len(self)} of this data set")
+        return self._by_id[id]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids, in order."""
+        return [sample.id for sample in self.samples]
+
+    @property
+    def labelled(self) -> "Dataset":
+        """The samples that have points."""
+        return self._subset(sample for sample in self.samples if sample.points is not None)
+
+    def split_sizes(self) -> dict[str | None, int]:
+        """How many samples each split has."""
+        names = [sample.split for sample in self.samples]
+        return {name: names.count(name) for name in dict.fromkeys(names)}
+
+    def where(self, split: str) -> "Dataset":
+        """Return the samples of one split."""
+        found = self._subset(sample for sample in self.samples if sample.split == split)
+        if not found:
+            names = ", ".join(str(name) for name in self.split_sizes())
+            raise InputError(f"no sample has the split {split!r}; there are: {names or 'no samples at all'}")
+        return found
+
+    def split(self, fraction: float = 0.9, *, seed: int = 0) -> tuple["Dataset", "Dataset"]:
+        """Cut in two by chance: the share ``fraction`` and the rest, the same for the same ids and seed in any order."""
+        if not 0 < fraction < 1:
+            raise InputError(f"the share of a split lies between 0 and 1, not {fraction}")
+        ids = sorted(self.ids)
+        chosen = np.random.default_rng(seed).permutation(len(ids))[: round(fraction * len(ids))]
+        return self.split_by({ids[index] for index in chosen})
+
+    def split_by(self, ids: Iterable[str]) -> tuple["Dataset", "Dataset"]:
+        """Cut in two by a list of ids: those, and the rest."""
+        wanted = set(ids)
+        if missing := sorted(wanted - self._by_id.keys()):
+            raise InputError(f"{len(missing)} ids are not in this data set, such as {', '.join(missing[:5])}")
+        first = self._subset(sample for sample in self.samples if sample.id in wanted)
+        return first, self._subset(sample for sample in self.samples if sample.id not in wanted)
+
+    def with_split(self, name: str) -> "Dataset":
+        """Return the same samples, all under one split name."""
+        return self._subset(replace(sample, split=name) for sample in self.samples)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the manifest, atomically, and return its path."""
+        path = Path(path)
+        with atomic_write(path, "w") as file:
+            for sample in self.samples:
+                json.dump(_to_record(sample, path.parent), file, ensure_ascii=False)
+                file.write("\n")
+        return path
+
+    def _subset(self, samples: Iterable[Sample]) -> "Dataset":
+        return Dataset(samples, format=self.format)
+
+
+def concatenate(datasets: Mapping[str, Dataset]) -> Dataset:
+    """Put several data sets together; each id gets its data set's name in front."""
+    return Dataset(
+        (replace(sample, id=f"{name}/{sample.id}") for name, dataset in datasets.items() for sample in dataset),
+        format="+".join(dict.fromkeys(dataset.format for dataset in datasets.values())),
+    )
+
+
+def _to_record(sample: Sample, folder: Path) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "id": sample.id,
+        "image": Path(os.path.relpath(sample.image, folder)).as_posix(),
+        "width": sample.width,
+        "height": sample.height,
+        # float32 to the shortest decimal that reads back to the same bits
+        "points": None if sample.points is None else [[float(str(x)), float(str(y))] for x, y in sample.points],
+    }
+    if sample.split is not None:
+        record["split"] = sample.split
+    if sample.tags:
+        record["tags"] = dict(sample.tags)
+    return record
+
+
+def _repeated(samples: Sequence[Sample]) -> list[str]:
+    ids = [sample.id for sample in samples]
+    return sorted({id for id in ids if ids.count(id) > 1})[:10]

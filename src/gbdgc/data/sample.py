@@ -1,0 +1,34 @@
+"""Sample: the one record that readers make and everything else speaks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Points = NDArray[np.float32]
+"""Head positions, one row (x, y) a head, in pixels of the upright image, x to the right and y down."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One picture with its heads.
+
+    Labels, predictions and pseudo-domains are keyed by ``id``, which is unique in its data set and does not depend on
+    the order in which files were listed. ``width``, ``height`` and ``points`` are those of the upright image, after
+    its EXIF rotation. ``points`` is None where nobody has labelled the picture; no people is an array with no rows.
+    """
+
+    id: str
+    image: Path
+    width: int
+    height: int
+    points: Points | None = None
+    split: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int | None:
+        """The number of heads, or None without labels."""
+        return None if self.points is None else len(self.points)

@@ -1,0 +1,13 @@
+"""The one error that means: what you gave is wrong, and here is what to do."""
+
+
+class InputError(ValueError):
+    """Something the user gave cannot be used.
+
+    The message names the thing, the reason and, where there is one, the next step. The command line prints it
+    without a traceback; everything else that is raised is a bug.
+    """
+
+
+class GbdgcWarning(UserWarning):
+    """The result is defined, but not what was asked for."""

@@ -1,0 +1,42 @@
+"""Progress on stderr, so that stdout stays data."""
+
+from collections.abc import Iterable, Iterator, Sized
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+T = TypeVar("T")
+
+stderr = Console(stderr=True, highlight=False)
+stdout = Console(highlight=False)
+
+
+class _Rate(ProgressColumn):
+    """How many a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self.unit = unit
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:.1f} {self.unit}/s")
+
+
+def progress_bar(unit: str = "images") -> Progress:
+    """Return a bar on stderr with count, rate and time left; on a file it prints its last state only."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(unit), TimeRemainingColumn())
+    return Progress(*columns, console=stderr)
+
+
+def track(items: Iterable[T], description: str, total: int | None = None, unit: str = "images") -> Iterator[T]:
+    """Yield the items behind a progress bar."""
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    with progress_bar(unit) as bar:
+        task = bar.add_task(description, total=total)
+        for item in items:
+            yield item
+            bar.advance(task)

@@ -1,0 +1,68 @@
+"""Run folders: ``runs/<command>/<name>-<n>/``, each with what is needed to repeat the run."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from gbdgc.files import atomic_write
+
+_PACKAGES = ("gbdgc", "torch", "lightning-fabric", "numpy", "scipy", "scikit-learn", "numba", "pillow")
+
+
+def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path:
+    """Make and return the next free numbered folder; safe when several processes ask at once."""
+    parent = Path(root) / command
+    parent.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        folder = parent / f"{name}-{number}"
+        try:
+            folder.mkdir()
+            return folder
+        except FileExistsError:
+            number += 1
+
+
+def write_environment(folder: Path) -> None:
+    """Write ``environment.json``: versions, machine, command and commit."""
+    with atomic_write(folder / "environment.json", "w") as file:
+        json.dump(environment(), file, indent=2)
+
+
+def environment() -> dict[str, object]:
+    """What this process runs on."""
+    return {
+        "command": sys.argv,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "commit": _commit(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of the working copy this package runs from, if it runs from one."""
+    here = Path(__file__).parent
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip() or None

@@ -21,7 +21,7 @@ _HOMES = {
     "Sample": "gbdgc.data",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 (the names live in the table above)
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
@@ -67,7 +67,8 @@ def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator
                 width, height = image.size
                 if width * height > max_pixels:
                     raise InputError(
-                        f"{name}: {width} x {height} pixels is over the limit of {max_pixels:,}; raise max_pixels to read it"
+                        f"{name}: {width} x {height} pixels is over the limit of {max_pixels:,}; "
+                        "raise max_pixels to read it"
                     )
                 yield image
     except InputError:

@@ -1,0 +1,70 @@
+"""Atomic writes: the old content or the new, never half."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+
+
+def test_the_name_appears_only_with_the_whole_content(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file.txt"
+    with atomic_write(path, "w") as file:
+        file.write("half")
+        file.flush()
+        assert not path.exists()
+        file.write(" and half")
+    assert path.read_text() == "half and half"
+    assert [entry.name for entry in path.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_failure_while_writing_leaves_the_old_content_and_no_litter(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+
+    def fail_half_way() -> None:
+        with atomic_write(path, "w") as file:
+            file.write("new")
+            raise KeyError("somewhere else")
+
+    with pytest.raises(KeyError):
+        fail_half_way()
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_full_disk_is_named_and_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "file.bin"
+    path.write_bytes(b"old")
+    # A limit on file size is a disk that is full for this process alone.
+    script = (
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "from gbdgc.files import atomic_write\n"
+        f"with atomic_write({str(path)!r}) as file: file.write(bytes(100_000))\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert answer.returncode != 0
+    assert "InputError" in answer.stderr
+    assert os.strerror(errno.EFBIG) in answer.stderr
+    assert path.read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_permissions_are_those_of_an_ordinary_file(tmp_path: Path) -> None:
+    with atomic_write(tmp_path / "ours") as file:
+        file.write(b"")
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_folder_that_is_a_file_is_an_error_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "blocked").touch()
+    with pytest.raises((InputError, OSError), match="blocked"), atomic_write(tmp_path / "blocked" / "file") as file:
+        file.write(b"")

@@ -1,0 +1,210 @@
+"""The settings of a training run: typed, with defaults, from YAML and `key.sub=value` overrides.
+
+Only `training`, `benchmark` and the command line see these objects; everything else takes plain arguments.
+"""
+
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from omegaconf import MISSING, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from gbdgc.errors import InputError
+
+
+@dataclass
+class DataConfig:
+    """The source and what happens to its pictures."""
+
+    source: list[str] = MISSING
+    """Data sets to train on; several are put together."""
+    targets: list[str] = field(default_factory=list)
+    """Data sets to count when training is over. Never used to choose anything."""
+    format: str = "auto"
+    split: str = "train"
+    """The split of the source to train on; `all` takes every labelled picture."""
+    validation: float = 0.1
+    """The share of the source kept aside to choose the model by; 0 keeps nothing aside."""
+    max_side: int | None = None
+    """Pictures with a longer side are made smaller, in training and in evaluation. The most sensitive switch of all."""
+    kernel: int = 15
+    sigma: float = 4.0
+    crop: int = 320
+    scale: list[float] = field(default_factory=lambda: [1.0, 1.0])
+    flip: float = 0.5
+    brightness: float = 0.0
+    contrast: float = 0.0
+    saturation: float = 0.0
+    hue: float = 0.0
+    grey: float = 0.0
+    blur: float = 0.0
+    balanced: bool = False
+    """Fill batches with the pseudo-domains in equal parts."""
+    cache_gigabytes: float = 2.0
+    workers: int = 2
+
+
+@dataclass
+class ModelConfig:
+    """The network."""
+
+    backbone: str = "vgg16"
+    pretrained: bool = True
+    weights: str | None = None
+    """A file with ImageNet weights, where they are not to be looked for."""
+    dim: int = 256
+    codewords: int = 1024
+    dropout: float = 0.5
+    options: dict[str, Any] = field(default_factory=dict)
+    """Further arguments of the backbone."""
+
+
+@dataclass
+class MethodConfig:
+    """What is minimised. A weight of 0 switches a term off."""
+
+    name: str = "gbdgc"
+    codebook: bool = True
+    semantic: float = 0.02
+    style: float = 0.1
+    orthogonality: float = 0.1
+    alignment: Literal["paper", "count_free"] = "paper"
+    style_form: Literal["paper", "separated"] = "paper"
+
+
+@dataclass
+class DiscoveryConfig:
+    """How the latent domains are found."""
+
+    partition: Literal["balls", "kmeans", "random"] = "balls"
+    n_domains: int | None = None
+    """None: the fourth root of the number of pictures."""
+    mode: Literal["paper", "stable"] = "paper"
+    descriptors: Literal["pass", "online"] = "pass"
+    """From an own pass over the source, or gathered from the training pass itself at no cost."""
+    levels: Literal["encoder", "decoder", "style"] = "encoder"
+    image_size: int = 224
+    n_components: int = 256
+    split_margin: float = 1.05
+    max_depth: int = 8
+    min_ball_size: int = 1
+
+
+@dataclass
+class TrainConfig:
+    """The schedule."""
+
+    epochs: int = 200
+    batch_size: int = 32
+    """Pictures a step over all processes together."""
+    micro_batch: int | None = None
+    """Pictures that a process takes at once; smaller saves memory and changes no result."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    learning_rate: float = 1e-5
+    encoder_learning_rate: float | None = None
+    """None: the same as the rest."""
+    weight_decay: float = 1e-4
+    schedule: Literal["constant", "onecycle"] = "constant"
+    clip_norm: float | None = None
+    average: float = 0.0
+    """Decay of the running average of the weights that is validated and kept; 0: the weights themselves."""
+    precision: str = "auto"
+    """auto: bf16 on graphics cards that have it, 32 bits elsewhere."""
+    selection: Literal["validation", "last"] = "last"
+    """How the model of the run is chosen: by the source alone."""
+    seed: int = 0
+    checkpoint_seconds: float = 120.0
+    tensorboard: bool = False
+
+
+@dataclass
+class Config:
+    """A whole run."""
+
+    name: str = MISSING
+    data: DataConfig = field(default_factory=DataConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    method: MethodConfig = field(default_factory=MethodConfig)
+    discovery: DiscoveryConfig = field(default_factory=DiscoveryConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+
+def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Config:
+    """Read a YAML file, or a preset by its name, and apply overrides such as ``train.epochs=5``."""
+    path = find_config(source)
+    try:
+        given = OmegaConf.load(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a YAML file that can be read ({error})") from error
+    except Exception as error:  # the YAML parser has errors of its own, with the line in their text
+        raise InputError(f"{path}: {error}") from error
+    if plain := [item for item in overrides if "=" not in item]:
+        raise InputError(f"{plain[0]!r} is not an override; write key.sub=value, such as train.epochs=5")
+    known = dict(_known_keys(Config))
+    for key in [*_keys(OmegaConf.to_container(given, resolve=False)), *(item.split("=", 1)[0] for item in overrides)]:
+        _expect_known(key, known)
+    try:
+        settings = OmegaConf.merge(given, OmegaConf.from_dotlist(list(overrides)))
+        for key in ("data.source", "data.targets"):
+            if isinstance(single := OmegaConf.select(settings, key, throw_on_missing=False), str):
+                OmegaConf.update(settings, key, [single])
+        return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), settings)))
+    except OmegaConfBaseException as error:
+        key = getattr(error, "full_key", None) or "?"
+        raise InputError(f"{path}: {key}: {str(error).splitlines()[0]}") from error
+
+
+def save_config(config: Config, path: Path) -> None:
+    """Write the resolved settings as YAML that ``load_config`` reads back to the same."""
+    OmegaConf.save(OmegaConf.structured(config), path)
+
+
+def find_config(source: str | os.PathLike[str]) -> Path:
+    """Return the file of that path, or the preset of that name."""
+    if Path(source).is_file():
+        return Path(source)
+    found = presets()
+    if str(source) in found:
+        return found[str(source)]
+    close = difflib.get_close_matches(str(source), found, 1)
+    hint = f"did you mean {close[0]}?" if close else f"presets: {', '.join(found)}"
+    raise InputError(f"{source}: no such file and no such preset; {hint}")
+
+
+def presets() -> dict[str, Path]:
+    """The ready settings, by name: in the installed package, or beside the sources."""
+    here = Path(__file__).resolve()
+    for folder in (here.parent / "configs", here.parents[2] / "configs"):
+        if folder.is_dir():
+            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {}
+
+
+def _known_keys(cls: Any, prefix: str = "") -> Iterable[tuple[str, bool]]:
+    """Every key there is, and whether anything may stand below it."""
+    for item in fields(cls):
+        section: Any = item.default_factory
+        yield prefix + item.name, item.name == "options"
+        if is_dataclass(section):
+            yield from _known_keys(section, f"{prefix}{item.name}.")
+
+
+def _keys(container: Any, prefix: str = "") -> Iterable[str]:
+    if isinstance(container, dict):
+        for key, value in container.items():
+            yield f"{prefix}{key}"
+            yield from _keys(value, f"{prefix}{key}.")
+
+
+def _expect_known(key: str, known: dict[str, bool]) -> None:
+    if key in known or any(
+        known.get(parent) for parent in (key.rsplit(".", n)[0] for n in range(1, key.count(".") + 1))
+    ):
+        return
+    close = difflib.get_close_matches(key, known, 1, cutoff=0.5)
+    hint = f"did you mean {close[0]}?" if close else "see the keys in docs/training.md"
+    raise InputError(f"there is no setting {key!r}; {hint}")

@@ -1,0 +1,51 @@
+"""The formats that labels come in. A format is one module here and one line in READERS; see `Reader`."""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+
+from gbdgc.data.formats import manifest, shanghaitech
+from gbdgc.data.formats.entry import Entry, Reader
+from gbdgc.data.manifest import Dataset
+from gbdgc.errors import InputError
+
+__all__ = ["READERS", "WRITERS", "Entry", "Reader", "looks_like", "reader_named", "recognise"]
+
+READERS: dict[str, Reader] = {
+    "manifest": manifest,
+    "shanghaitech": shanghaitech,
+}
+"""Every format that can be read. In this order a data set is tried against them, the most particular layout first."""
+
+WRITERS: dict[str, Callable[[Dataset, Path], None]] = {
+    "manifest": manifest.write,
+}
+"""Every format that can be written."""
+
+
+def recognise(path: Path) -> str:
+    """Return the name of the format that the layout at ``path`` is."""
+    if (found := looks_like(path)) is None:
+        raise InputError(
+            f"{path}: {'nothing here' if path.is_dir() else 'this file'} looks like data in a format known here "
+            f"({', '.join(READERS)}); if it is one of these, name it with --format to learn what is missing"
+        )
+    return found[0]
+
+
+def looks_like(path: Path) -> tuple[str, str] | None:
+    """Return the name of the first format that recognises the layout, and by what."""
+    for name, reader in READERS.items():
+        if reason := reader.looks_like(path):
+            return name, reason
+    return None
+
+
+def reader_named(name: str) -> str:
+    """Return the format's key in READERS: hyphens, spaces and capitals do not matter."""
+    key = name.strip().lower().replace("-", "_").replace(" ", "_")
+    if key not in READERS:
+        close = get_close_matches(key, READERS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are: auto, {', '.join(READERS)}"
+        raise InputError(f"no format {name!r}; {hint}")
+    return key

@@ -1,0 +1,100 @@
+"""What every reader shares: the entry it yields, and safe ways to find files."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, Protocol
+
+from gbdgc.data.images import IMAGE_SUFFIXES
+from gbdgc.errors import InputError
+
+Marks = Any
+"""One row a person, as any array-like: a point (x, y), or a box (x, y, width, height) where labels are boxes.
+
+A point among boxes is a box of no size. Rows are checked where all entries become samples, not by each reader.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a reader knows of one picture before anybody has opened it.
+
+    ``marks`` is called later, in a pool of threads; whatever it raises is put down as this picture's problem, so that
+    one bad label file does not hide the next. It is None where nobody has labelled the picture. ``size`` is the width
+    and height that the labels were made for, where they say so: points on a picture of another size are not on heads.
+    """
+
+    id: str
+    image: Path
+    marks: Callable[[], Marks] | None = None
+    size: tuple[int, int] | None = None
+    split: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+class Reader(Protocol):
+    """A format: a module with these three names."""
+
+    @property
+    def TITLE(self) -> str:
+        """The name that people know it by."""
+
+    def looks_like(self, path: Path, /) -> str | None:
+        """Say by what the layout is recognised, or None when it is not this format."""
+
+    def read(self, path: Path, problems: list[str], /) -> Iterable[Entry]:
+        """Yield an entry a picture; append to ``problems`` what no entry can be made of."""
+
+
+def listing(folder: Path) -> list[Path]:
+    """Return what is in a folder, in natural order (IMG_2 before IMG_10), without hidden files."""
+    try:
+        found = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
+    except OSError as error:
+        raise InputError(f"{folder}: this folder cannot be read ({error.strerror})") from error
+    return sorted(found, key=natural_order)
+
+
+def pictures_in(folder: Path) -> list[Path]:
+    """Return the pictures directly in a folder, in natural order."""
+    return [entry for entry in listing(folder) if entry.suffix.lower() in IMAGE_SUFFIXES]
+
+
+def natural_order(path: Path | str) -> list[tuple[int, str]]:
+    """Return a sorting key in which numbers count as numbers."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]
+
+
+def beneath(folder: Path, name: str, source: Path) -> Path:
+    """Return ``folder / name``, refusing a name in a label file that points anywhere else.
+
+    The check is of the name itself, so a link that the owner of the folder has put there is followed.
+    """
+    posix = name.replace("\\", "/")
+    climbs = PurePosixPath(os.path.normpath(posix)).parts[:1] == ("..",)
+    if not posix or "\0" in posix or posix.startswith("/") or PureWindowsPath(name).drive or climbs:
+        raise InputError(
+            f"{source}: the picture {name!r} is not beneath {folder}; names must be relative to that folder"
+        )
+    return folder / os.path.normpath(posix)
+
+
+def read_text(path: Path) -> str:
+    """Return the content of a text file in UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not text in UTF-8 (byte {error.start}); save it again as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file."""
+    try:
+        return json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not valid JSON ({error}); export it again") from error

@@ -1,0 +1,101 @@
+"""ShanghaiTech: part_A/train_data/images/IMG_1.jpg with part_A/train_data/ground-truth/GT_IMG_1.mat.
+
+The path may be the folder of one part, one of its ``train_data`` and ``test_data``, or the folder that holds the
+parts. An id is "part_A/train/IMG_1" whichever it is: the name of the part's folder (without "_final"), the split, the
+name of the picture. A file ``tags.csv`` beside the two folders, with a column ``image`` for the picture's file name,
+gives the picture a tag for each further column.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from gbdgc.data.formats.entry import Entry, listing, pictures_in, read_text
+from gbdgc.data.formats.mat import read_variable
+from gbdgc.errors import InputError
+
+TITLE = "ShanghaiTech"
+
+_LABEL_FOLDERS = ("ground-truth", "ground_truth")
+
+
+def looks_like(path: Path) -> str | None:
+    """Recognise a folder by images/ beside ground-truth/ with GT_*.mat files."""
+    for half in _halves(path):
+        labels = _label_folder(half)
+        if labels is not None and any(labels.glob("GT_*.mat")):
+            return f"{half.name}/images and {half.name}/{labels.name}/GT_*.mat"
+    return None
+
+
+def read(path: Path, problems: list[str]) -> Iterator[Entry]:
+    """Yield the pictures of every ``train_data`` and ``test_data`` under the path."""
+    halves = _halves(path)
+    if not halves:
+        raise InputError(f"{path}: no train_data or test_data folder with images/ and ground-truth/ in it")
+    for half in halves:
+        labels = _label_folder(half)
+        if labels is None:
+            problems.append(f"{half}: no ground-truth folder beside images/")
+            continue
+        part, split = _names(half)
+        tags = _read_tags(half / "tags.csv", problems)
+        pictures = pictures_in(half / "images")
+        for image in pictures:
+            marks = partial(_heads, labels / f"GT_{image.stem}.mat")
+            id = "/".join(filter(None, (part, split, image.stem)))
+            yield Entry(id, image, marks, split=split, tags=tags.get(image.name, {}))
+        expected = {f"GT_{image.stem}.mat" for image in pictures}
+        problems += [f"{label}: no picture for it in {half / 'images'}" for label in _lonely(labels, expected)]
+
+
+def _halves(path: Path) -> list[Path]:
+    """The folders with an ``images`` folder in them: this one, or those one or two levels down by name."""
+    if (path / "images").is_dir():
+        return [path]
+    found = [*path.glob("*_data/images"), *path.glob("*/*_data/images")]
+    return sorted((images.parent for images in found if images.is_dir()), key=_train_first)
+
+
+def _train_first(half: Path) -> tuple[str, bool, str]:
+    return str(half.parent), half.name != "train_data", half.name
+
+
+def _label_folder(half: Path) -> Path | None:
+    return next((half / name for name in _LABEL_FOLDERS if (half / name).is_dir()), None)
+
+
+def _names(half: Path) -> tuple[str, str | None]:
+    """The name of the part and of the split: part_A_final/train_data is ("part_A", "train")."""
+    folder = half.absolute()
+    if folder.name.endswith("_data"):
+        return folder.parent.name.removesuffix("_final"), folder.name.removesuffix("_data")
+    return folder.name, None
+
+
+def _heads(label: Path) -> Any:
+    info = read_variable(label, "image_info")
+    while isinstance(info, list) and len(info) == 1:
+        info = info[0]
+    if not isinstance(info, dict) or "location" not in info:
+        raise InputError(f"{label}: 'image_info' has no field 'location'")
+    return info["location"]
+
+
+def _lonely(labels: Path, expected: set[str]) -> list[Path]:
+    return [file for file in listing(labels) if file.suffix == ".mat" and file.name not in expected]
+
+
+def _read_tags(path: Path, problems: list[str]) -> dict[str, Mapping[str, str]]:
+    if not path.is_file():
+        return {}
+    rows = csv.DictReader(StringIO(read_text(path)))
+    if "image" not in (rows.fieldnames or ()):
+        problems.append(f"{path}: no column 'image' (found {', '.join(rows.fieldnames or ()) or 'nothing'})")
+        return {}
+    return {
+        row["image"]: {name: value for name, value in row.items() if name and name != "image" and value} for row in rows
+    }

@@ -1,0 +1,161 @@
+"""`load_dataset`: labels in any format in, a `Dataset` out, with all that is wrong in one report."""
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from gbdgc.data.formats import READERS, Entry, looks_like, reader_named, recognise
+from gbdgc.data.images import MAX_PIXELS, image_size
+from gbdgc.data.manifest import Dataset
+from gbdgc.data.sample import Points, Sample
+from gbdgc.errors import InputError
+
+BoxPoint = Literal["head", "centre"]
+
+# A standing person is about seven and a half heads tall, which puts the middle of the head a fifteenth below the top.
+_HEAD_HEIGHT = 1 / 15
+_SHOWN_PROBLEMS = 20
+
+
+def load_dataset(
+    path: str | os.PathLike[str],
+    format: str = "auto",
+    *,
+    skip_bad: bool = False,
+    max_pixels: int = MAX_PIXELS,
+    split: str | None = None,
+    point: BoxPoint = "head",
+) -> Dataset:
+    """Read a labelled data set, or a folder of pictures without labels.
+
+    Parameters
+    ----------
+    path
+        A folder or a label file; what it must hold depends on the format (docs/data.md).
+    format
+        A name in `gbdgc.data.READERS`, or "auto" to recognise it by its layout; ``Dataset.format`` says what it was
+        taken for.
+    skip_bad
+        Leave out pictures with problems and list these in ``Dataset.problems``, instead of raising.
+    max_pixels
+        Refuse larger pictures.
+    split
+        Read only the samples of that split, such as "train".
+    point
+        Where labels are boxes, the point that stands for a person: "head", a fifteenth of the box below the middle
+        of its top edge, or "centre".
+
+    Raises
+    ------
+    InputError
+        When anything is wrong: the message lists all problems, not only the first.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    if point not in ("head", "centre"):
+        raise InputError(f"the point of a box is 'head' or 'centre', not {point!r}")
+    name = recognise(path) if format == "auto" else reader_named(format)
+    problems: list[str] = []
+    entries = _of_split(_read_entries(path, name, problems), split, path)
+    with ThreadPoolExecutor() as pool:
+        outcomes = pool.map(partial(_to_sample, max_pixels=max_pixels, point=point), entries)
+        samples = _collect(outcomes, problems)
+    if problems and not (skip_bad and samples):
+        raise InputError(_report(path, name, problems, skip_bad))
+    return Dataset(samples, format=name, problems=problems)
+
+
+def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
+    """Everything the reader finds; when that is nothing, the error says which other format it looks like."""
+    try:
+        entries = list(READERS[name].read(path, problems))
+        if not entries and not problems:
+            raise InputError(f"{path}: no picture found as {READERS[name].TITLE}")
+    except InputError as error:
+        found = looks_like(path)
+        if found is None or found[0] == name:
+            raise
+        other, reason = found
+        raise InputError(f"{error}: this looks like {READERS[other].TITLE} ({reason}); try --format {other}") from error
+    return entries
+
+
+def _of_split(entries: Sequence[Entry], split: str | None, path: Path) -> Sequence[Entry]:
+    if split is None:
+        return entries
+    chosen = [entry for entry in entries if entry.split == split]
+    if not chosen:
+        names = sorted({entry.split or "(no split)" for entry in entries})
+        raise InputError(f"{path}: no sample has the split {split!r}; there are: {', '.join(names)}")
+    return chosen
+
+
+def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | str:
+    """Open the picture's header and its labels; return the sample, or what is wrong with it."""
+    try:
+        size = image_size(entry.image, max_pixels=max_pixels)
+        if entry.size not in (None, size):
+            raise InputError(
+                f"{entry.image}: {size[0]} x {size[1]} pixels, but its labels were made for "
+                f"{entry.size[0]} x {entry.size[1]}; use the original picture"
+            )
+        points = None if entry.marks is None else _to_points(entry.marks(), entry.id, point)
+    except InputError as error:
+        return str(error)
+    return Sample(entry.id, entry.image, *size, points, entry.split, entry.tags)
+
+
+def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
+    """Check the marks of one picture and make them points."""
+    try:
+        rows = np.asarray(marks)
+    except ValueError as error:
+        raise InputError(f"{id}: its points have not all the same number of coordinates") from error
+    if rows.size == 0:
+        return np.zeros((0, 2), dtype=np.float32)
+    if rows.dtype.kind not in "iuf":
+        raise InputError(f"{id}: a coordinate is not a number")
+    if rows.ndim != 2 or rows.shape[1] not in (2, 4):
+        raise InputError(f"{id}: points must be rows of (x, y), but their shape is {rows.shape}")
+    rows = rows.astype(np.float64)
+    if rows.shape[1] == 4:
+        share = np.array([0.5, 0.5 if point == "centre" else _HEAD_HEIGHT])
+        rows = rows[:, :2] + share * rows[:, 2:]
+    with np.errstate(over="ignore"):
+        points = rows.astype(np.float32)
+    if bad := np.flatnonzero(~np.isfinite(points).all(axis=1)).tolist():
+        raise InputError(
+            f"{id}: {len(bad)} of {len(points)} points are NaN or infinite, the first is number {bad[0] + 1}"
+        )
+    return points
+
+
+def _collect(outcomes: Iterable[Sample | str], problems: list[str]) -> list[Sample]:
+    """Keep the samples with ids of their own; everything else is a problem."""
+    samples: dict[str, Sample] = {}
+    for outcome in outcomes:
+        if isinstance(outcome, str):
+            problems.append(outcome)
+        elif outcome.id in samples:
+            problems.append(f"{outcome.image}: its id {outcome.id!r} is already that of {samples[outcome.id].image}")
+        else:
+            samples[outcome.id] = outcome
+    return list(samples.values())
+
+
+def _report(path: Path, name: str, problems: Sequence[str], skip_bad: bool) -> str:
+    count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+    lines = [f"{path}: {count} while reading it as {READERS[name].TITLE}:"]
+    lines += [f"  {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
+    if (more := len(problems) - _SHOWN_PROBLEMS) > 0:
+        lines.append(f"  and {more} more")
+    lines.append(
+        "nothing is left to use" if skip_bad else "mend these, or leave them out with --skip-bad (skip_bad=True)"
+    )
+    return "\n".join(lines)

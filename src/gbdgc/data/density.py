@@ -1,0 +1,132 @@
+"""Head points to a density map whose sum is the number of heads.
+
+Each head is a square window of a Gaussian about its pixel. Where the window leaves the image it is cut and made to sum
+to one again. A window on a grid is the outer product of its two sides, so cutting, renormalising and pooling are all
+done in one dimension, and the cost is that of the heads' windows, not of the image.
+"""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from gbdgc.data.sample import Points
+from gbdgc.errors import InputError
+
+Density = NDArray[np.float32]
+"""People per cell, rows x columns."""
+
+_ADAPTIVE_REACH = 3.0
+"""An adaptive window ends so many sigmas from its head."""
+_SMALLEST_SIGMA = 0.5
+"""Two labels on one head have a distance of zero, and a Gaussian needs some width."""
+
+
+def density_map(
+    points: Points,
+    height: int,
+    width: int,
+    *,
+    kernel: int = 15,
+    sigma: float | NDArray[np.float32] = 4.0,
+    stride: int = 1,
+    adaptive: bool = False,
+) -> Density:
+    """Return the map of an image of ``height`` x ``width``; its sum is the number of points.
+
+    Parameters
+    ----------
+    points : array of shape (n, 2)
+        Heads (x, y). A head belongs to the pixel (floor x, floor y); one outside belongs to the nearest pixel inside.
+    kernel : int
+        Side of the window in pixels, odd.
+    sigma : float or array of shape (n,)
+        Width of the Gaussian in pixels. One value a head gives each a window of three sigmas to either side in place
+        of ``kernel``.
+    stride : int
+        Side of a cell. The map at stride s holds the sums of the s x s blocks of the map at stride 1.
+    adaptive : bool
+        Take each head's sigma from the distance to its neighbours: see `adaptive_sigma`. A head all alone gets
+        ``sigma``.
+
+    Returns
+    -------
+    array of shape (ceil(height / stride), ceil(width / stride)), float32
+    """
+    if min(height, width, stride) < 1:
+        raise InputError(f"a density map of {height} x {width} at stride {stride}: all three must be at least 1")
+    if kernel < 1 or kernel % 2 == 0:
+        raise InputError(f"a density kernel of {kernel}: must be odd, so that the head is at its centre")
+    heads = np.asarray(points, dtype=np.float64).reshape(-1, 2)
+    if not np.isfinite(heads).all():
+        raise InputError("a head's position is not a finite number; `gbdgc data check` names the sample")
+    sigmas = adaptive_sigma(points, lone=float(np.mean(sigma))) if adaptive else np.asarray(sigma)
+    if not np.all(sigmas > 0):
+        raise InputError(f"a density sigma of {np.min(sigmas)}: must be above 0")
+    if sigmas.ndim == 0:
+        sigmas = np.full(len(heads), sigmas)
+        reach = np.full(len(heads), kernel // 2)
+    elif sigmas.shape == (len(heads),):
+        reach = np.ceil(_ADAPTIVE_REACH * sigmas).astype(np.int64)
+    else:
+        raise InputError(f"{sigmas.size} sigmas for {len(heads)} heads: give one for all or one for each")
+    # Doubles: where thousands of heads share a pixel, adding small floats to a large one would lose people.
+    density = np.zeros((-(-height // stride), -(-width // stride)))
+    _add_heads(density, heads, sigmas.astype(np.float64), reach, height, width, stride)
+    return density.astype(np.float32)
+
+
+def adaptive_sigma(points: Points, *, neighbours: int = 3, beta: float = 0.3, lone: float = 4.0) -> NDArray[np.float32]:
+    """Return ``beta`` times each head's mean distance to its nearest ``neighbours``: heads are small where it is dense.
+
+    With fewer heads the mean is over those that there are; a head all alone gets ``lone``.
+    """
+    neighbours = min(neighbours, len(points) - 1)
+    if neighbours < 1:
+        return np.full(len(points), lone, dtype=np.float32)
+    # The nearest of all is the head itself, at distance zero: it adds nothing to the sum.
+    distances = np.asarray(cKDTree(points).query(points, k=neighbours + 1)[0], dtype=np.float32)
+    sigmas: NDArray[np.float32] = np.maximum(beta * distances.sum(axis=1) / neighbours, _SMALLEST_SIGMA)
+    return sigmas
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_heads(
+    density: NDArray[np.float64],
+    points: NDArray[np.float64],
+    sigmas: NDArray[np.float64],
+    reach: NDArray[np.int64],
+    height: int,
+    width: int,
+    stride: int,
+) -> None:
+    """Add one window of weight one for each point."""
+    across = np.empty(density.shape[1])
+    down = np.empty(density.shape[0])
+    for index in range(len(points)):
+        first_column, columns = _side(across, points[index, 0], sigmas[index], reach[index], width, stride)
+        first_row, rows = _side(down, points[index, 1], sigmas[index], reach[index], height, stride)
+        for row in range(rows):
+            for column in range(columns):
+                density[first_row + row, first_column + column] += down[row] * across[column]
+
+
+@numba.njit(cache=True, nogil=True)
+def _side(
+    cells: NDArray[np.float64], position: float, sigma: float, reach: int, size: int, stride: int
+) -> tuple[int, int]:
+    """Write one side of a window, cut to the image and of sum one, into ``cells``; return its first cell and length."""
+    # Clamped before it becomes an integer: a position may be further out than integers reach.
+    centre = int(min(max(np.floor(position), 0.0), size - 1.0))
+    start = max(centre - reach, 0)
+    stop = min(centre + reach + 1, size)
+    first = start // stride
+    length = (stop - 1) // stride - first + 1
+    cells[:length] = 0.0
+    total = 0.0
+    for pixel in range(start, stop):
+        weight = np.exp(-0.5 * ((pixel - centre) / sigma) ** 2)
+        cells[pixel // stride - first] += weight
+        total += weight
+    cells[:length] /= total
+    return first, length

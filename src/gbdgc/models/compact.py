@@ -1,0 +1,149 @@
+"""The same shape for CPUs: EfficientNet-Lite0 up to stride 16 and a narrow top-down decoder.
+
+Tan and Le, "EfficientNet: rethinking model scaling for convolutional neural networks", ICML 2019; the Lite variant
+has ReLU6 in place of swish and no squeeze-and-excitation, so that it exports and quantises well.
+The encoder computes what the public ImageNet weights were trained with: TensorFlow's "same" padding, BatchNorm with
+epsilon 1e-3, pixels scaled by mean 127 and deviation 128.
+"""
+
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gbdgc.models.backbone import Backbone, Decoder, initialise
+
+
+class _Stage(NamedTuple):
+    """A run of blocks: the first has the stride and changes the channels, the others keep both."""
+
+    blocks: int
+    kernel: int
+    stride: int
+    expansion: int
+    channels: int
+
+
+_STEM_CHANNELS = 32
+_STAGES = (
+    _Stage(blocks=1, kernel=3, stride=1, expansion=1, channels=16),
+    _Stage(blocks=2, kernel=3, stride=2, expansion=6, channels=24),
+    _Stage(blocks=2, kernel=5, stride=2, expansion=6, channels=40),
+    _Stage(blocks=3, kernel=3, stride=2, expansion=6, channels=80),
+    _Stage(blocks=3, kernel=5, stride=1, expansion=6, channels=112),
+)
+_LEVELS = (2, 4, 10)  # the blocks after which strides 4, 8 and 16 are as deep as they get
+_DECODER_WIDTHS = ((64, 64), (96, 80), (128, 96))
+
+_IMAGENET_MEAN = torch.tensor([0.485, 0.456, 0.406])
+_IMAGENET_DEVIATION = torch.tensor([0.229, 0.224, 0.225])
+_LITE_MEAN = 127 / 255
+_LITE_DEVIATION = 128 / 255
+
+
+class LiteEncoder(nn.Module):
+    """EfficientNet-Lite0's first eleven blocks; gives 24, 40 and 112 channels at strides 4, 8 and 16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv_stem = _Convolution(3, _STEM_CHANNELS, kernel=3, stride=2)
+        self.bn0 = _batch_norm(_STEM_CHANNELS)
+        blocks: list[nn.Module] = []
+        channels = _STEM_CHANNELS
+        for stage in _STAGES:
+            for position in range(stage.blocks):
+                stride = stage.stride if position == 0 else 1
+                blocks.append(_Block(channels, stage.channels, stage.kernel, stride, stage.expansion))
+                channels = stage.channels
+        self.blocks = nn.ModuleList(blocks)
+        # Every network here takes pixels normalised by ImageNet's mean and deviation; these weights were trained
+        # with others. The difference is one multiplication and addition a channel.
+        scale = _IMAGENET_DEVIATION / _LITE_DEVIATION
+        shift = (_IMAGENET_MEAN - _LITE_MEAN) / _LITE_DEVIATION
+        self.register_buffer("scale", scale[:, None, None], persistent=False)
+        self.register_buffer("shift", shift[:, None, None], persistent=False)
+        self.apply(initialise)
+
+    scale: Tensor
+    shift: Tensor
+
+    def forward(self, images_B3HW: Tensor) -> tuple[Tensor, ...]:
+        """Return the three levels, fine to coarse."""
+        signal = _relu6(self.bn0(self.conv_stem(images_B3HW * self.scale + self.shift)))
+        levels: list[Tensor] = []
+        for index, block in enumerate(self.blocks):
+            signal = block(signal)
+            if index in _LEVELS:
+                levels.append(signal)
+        return tuple(levels)
+
+
+class CompactBackbone(Backbone):
+    """EfficientNet-Lite0 features under a narrow decoder.
+
+    Parameters
+    ----------
+    frozen_statistics : in training too, BatchNorm normalises by the means and variances it came with, and learns its
+        scale and offset only. Batches of a few crops are too small for statistics of their own, counts then depend
+        on one image alone, and many processes compute what one would. False restores batch statistics, which is
+        worth trying when training from scratch.
+    """
+
+    def __init__(self, *, frozen_statistics: bool = True) -> None:
+        super().__init__(LiteEncoder(), Decoder((24, 40, 112), _DECODER_WIDTHS))
+        self.frozen_statistics = frozen_statistics
+
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode, in which frozen BatchNorm stays as in evaluation."""
+        super().train(mode)
+        if self.frozen_statistics:
+            for module in self.modules():
+                if isinstance(module, nn.BatchNorm2d):
+                    module.eval()
+        return self
+
+
+class _Block(nn.Module):
+    """Inverted residual: widen, filter each channel, narrow; added to its input where the shapes agree."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
+        super().__init__()
+        inner = inputs * expansion
+        self.expands = expansion > 1
+        self.is_residual = stride == 1 and inputs == outputs
+        if self.expands:
+            self.expand_conv = _Convolution(inputs, inner, kernel=1)
+            self.bn0 = _batch_norm(inner)
+        self.depthwise_conv = _Convolution(inner, inner, kernel=kernel, stride=stride, groups=inner)
+        self.bn1 = _batch_norm(inner)
+        self.project_conv = _Convolution(inner, outputs, kernel=1)
+        self.bn2 = _batch_norm(outputs)
+
+    def forward(self, signal: Tensor) -> Tensor:
+        wide = _relu6(self.bn0(self.expand_conv(signal))) if self.expands else signal
+        filtered = _relu6(self.bn1(self.depthwise_conv(wide)))
+        narrow: Tensor = self.bn2(self.project_conv(filtered))
+        return signal + narrow if self.is_residual else narrow
+
+
+class _Convolution(nn.Conv2d):
+    """Convolution without bias and with TensorFlow's "same" padding for inputs whose sides the stride divides."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
+        padding = 0 if stride > 1 else kernel // 2
+        super().__init__(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
+        before = (kernel - stride) // 2
+        after = kernel - stride - before
+        self.margins = (before, after, before, after)
+
+    def forward(self, signal: Tensor) -> Tensor:
+        return super().forward(functional.pad(signal, self.margins) if self.stride[0] > 1 else signal)
+
+
+def _batch_norm(channels: int) -> nn.BatchNorm2d:
+    return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+
+
+def _relu6(signal: Tensor) -> Tensor:
+    return functional.relu6(signal, inplace=True)

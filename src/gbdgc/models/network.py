@@ -1,0 +1,164 @@
+"""The counter: a semantic branch through the codebook to the density head, and a style branch for training only.
+
+Shapes: B batch, D feature channels, H x W the image, h x w = H/4 x W/4.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gbdgc.errors import InputError
+from gbdgc.models.backbone import STRIDE, Backbone, Features, enlarge, initialise
+from gbdgc.models.codebook import Codebook
+from gbdgc.models.compact import CompactBackbone
+from gbdgc.models.vgg16 import VGG16Backbone
+from gbdgc.models.weights import load_weights
+
+DENSITY_SCALE = 1000.0
+"""The head gives people per pixel times this, so that its targets are of the order of one."""
+
+BACKBONES: dict[str, Callable[..., Backbone]] = {
+    "vgg16": VGG16Backbone,
+    "compact": CompactBackbone,
+}
+
+_INITIAL_DENSITY = 0.1  # people per pixel x DENSITY_SCALE: of the order of a sparse street scene
+
+
+class Output(NamedTuple):
+    """What the network makes of a batch: all that the losses and the discovery of domains need."""
+
+    density: Tensor
+    """(B, 1, H, W): people per pixel x DENSITY_SCALE, never negative."""
+    semantic: Tensor
+    """(B, D, h, w): S, before re-encoding."""
+    recoded: Tensor
+    """(B, D, h, w): S after the codebook; S itself where there is none."""
+    style: Tensor | None
+    """(B, D, h, w): T; in training only."""
+    levels: tuple[Tensor, ...]
+    """The encoder's feature maps at strides 4, 8 and 16."""
+
+
+class Network(nn.Module):
+    """Two branches on any backbone.
+
+    Parameters
+    ----------
+    backbone : what gives the fused feature F.
+    dim : channels d of the semantic and the style map.
+    codewords : size M_c of the codebook.
+    codebook : re-encode the semantic map; without, it goes to the head as it is.
+    style : have a style branch, which training computes and evaluation does not.
+    dropout : share of whole channels of both maps dropped in training.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        *,
+        dim: int = 256,
+        codewords: int = 1024,
+        codebook: bool = True,
+        style: bool = True,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.semantic = _projection(backbone.fused_channels, dim, dropout)
+        self.style = _projection(backbone.fused_channels, dim, dropout) if style else None
+        self.codebook = Codebook(dim, codewords) if codebook else None
+        self.head = nn.Conv2d(dim, 1, kernel_size=1, bias=False)
+        self._start_positive()
+
+    def forward(self, images_B3HW: Tensor) -> Output:
+        """Return density and feature maps for normalised images whose sides are multiples of 16."""
+        features: Features = self.backbone(images_B3HW)
+        semantic_BDhw = self.semantic(features.fused)
+        recoded_BDhw = semantic_BDhw if self.codebook is None else self.codebook(semantic_BDhw)
+        style_BDhw = self.style(features.fused) if self.training and self.style is not None else None
+        density_B1HW = enlarge(functional.relu(self.head(recoded_BDhw)), 4)
+        return Output(density_B1HW, semantic_BDhw, recoded_BDhw, style_BDhw, features.encoder)
+
+    def count_map(self, images_B3HW: Tensor) -> Tensor:
+        """Return people per pixel (B, 1, H, W) for normalised images of any size; for evaluation mode.
+
+        The images are padded to multiples of 16 at the right and at the bottom, and the padding is cut from the map.
+        It is zero, the mean colour: that is what the convolutions themselves see around an image, in training too,
+        so heads at the edge keep their whole weight within it. Repeating the edge's pixels would draw people
+        on into the margin that is cut.
+        """
+        height, width = images_B3HW.shape[-2:]
+        padded = functional.pad(images_B3HW, (0, -width % STRIDE, 0, -height % STRIDE))
+        density: Tensor = self(padded).density
+        return density[..., :height, :width] / DENSITY_SCALE
+
+    def feature_maps(
+        self, images_B3HW: Tensor, levels: Literal["encoder", "decoder", "style"] = "encoder"
+    ) -> tuple[Tensor, ...]:
+        """Return the feature maps in which domains are looked for, computing no more than they need."""
+        if levels == "encoder":
+            encoder: tuple[Tensor, ...] = self.backbone.encoder(images_B3HW)
+            return encoder
+        features: Features = self.backbone(images_B3HW)
+        if levels == "decoder":
+            return features.decoder
+        if self.style is None:
+            raise InputError("levels 'style': this network has no style branch; use 'encoder' or 'decoder'")
+        return (self.style(features.fused),)
+
+    @torch.no_grad()
+    def _start_positive(self) -> None:
+        """Set the head such that a fresh network predicts a small positive density nearly everywhere.
+
+        A head drawn at random often dies before it learns: where features are small the codebook gives every
+        position about its mean codeword, so the sign of one random number decides whether the ReLU lets any gradient
+        through. Hence weights that are positive and equal (semantic features come out of a ReLU, and re-encoding
+        moves the mean codeword along them), then corrected along the mean codeword such that this gives
+        the initial density.
+        """
+        weight_D = torch.full((self.head.in_channels,), _INITIAL_DENSITY / self.head.in_channels)
+        if self.codebook is not None:
+            mean_D = self.codebook.codewords_MD.mean(dim=0)
+            weight_D += mean_D * (_INITIAL_DENSITY - weight_D @ mean_D) / (mean_D @ mean_D)
+        self.head.weight.copy_(weight_D.reshape(self.head.weight.shape))
+
+
+def build_network(
+    backbone: str = "compact",
+    *,
+    pretrained: bool | str | Path = True,
+    dim: int = 256,
+    codewords: int = 1024,
+    codebook: bool = True,
+    style: bool = True,
+    dropout: float = 0.5,
+    **backbone_options: object,
+) -> Network:
+    """Build a network by the name of its backbone, in the ``channels_last`` layout, which is the faster one on CPUs.
+
+    Parameters
+    ----------
+    backbone : a name in :data:`BACKBONES`.
+    pretrained : start the encoder from ImageNet weights (looked for as :mod:`gbdgc.models.weights` says), from the
+        weights in the file given, or from random ones (False).
+    dim, codewords, codebook, style, dropout : see :class:`Network`.
+    **backbone_options : arguments of the backbone itself, such as ``frozen_statistics`` of ``compact``.
+    """
+    if backbone not in BACKBONES:
+        raise InputError(f"backbone {backbone!r}: there is no such network; choose one of {', '.join(BACKBONES)}")
+    body = BACKBONES[backbone](**backbone_options)
+    if pretrained is not False:
+        body.encoder.load_state_dict(load_weights(backbone, None if pretrained is True else Path(pretrained)))
+    network = Network(body, dim=dim, codewords=codewords, codebook=codebook, style=style, dropout=dropout)
+    nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
+    return network
+
+
+def _projection(inputs: int, dim: int, dropout: float) -> nn.Sequential:
+    convolution = nn.Conv2d(inputs, dim, kernel_size=1, bias=False)
+    return nn.Sequential(convolution, nn.ReLU(inplace=True), nn.Dropout2d(dropout)).apply(initialise)

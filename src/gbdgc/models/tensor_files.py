@@ -1,0 +1,74 @@
+"""Reading tensors from files of strangers: safetensors, torch's own files, pickles of numpy arrays.
+
+A pickle is a program. torch's reader (``weights_only``) and the one here run none of it but the making of arrays.
+"""
+
+import pickle
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from gbdgc.errors import InputError
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a file by name; names within nested groups are joined by dots."""
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    try:
+        match path.suffix:
+            case ".safetensors":
+                return load_file(path)
+            case ".pth" | ".pt":
+                content = torch.load(path, map_location="cpu", weights_only=True)
+            case ".ckpt":
+                with path.open("rb") as file:
+                    content = _ArrayUnpickler(file).load()
+            case other:
+                raise InputError(f"{path}: files of type {other!r} are not read; use .safetensors, .pth, .pt or .ckpt")
+    except (SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: not a readable file of tensors alone ({str(error).splitlines()[0]})") from error
+    return dict(_flatten(path, content))
+
+
+class _ArrayUnpickler(pickle.Unpickler):
+    """Admits what numpy's own arrays are pickled with, and nothing else."""
+
+    _admitted: Mapping[tuple[str, str], Any] = {
+        ("numpy", "ndarray"): np.ndarray,
+        ("numpy", "dtype"): np.dtype,
+        # numpy 1 and 2 name the same function differently.
+        ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+        ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+    }
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return one of the admitted constructors; refuse to import anything."""
+        try:
+            return self._admitted[module, name]
+        except KeyError:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, and only arrays are admitted") from None
+
+
+def _flatten(path: Path, content: object, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Walk nested dictionaries of arrays."""
+    if isinstance(content, Mapping):
+        for name, value in content.items():
+            yield from _flatten(path, value, f"{prefix}.{name}" if prefix else str(name))
+    elif isinstance(content, Tensor):
+        yield prefix, content
+    elif isinstance(content, np.ndarray) and content.dtype.kind in "fiu":
+        yield prefix, torch.from_numpy(np.ascontiguousarray(content))
+    else:
+        raise InputError(f"{path}: {prefix or 'its content'} is a {type(content).__name__}, not an array")

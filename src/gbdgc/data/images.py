@@ -1,15 +1,16 @@
 """Reading pictures: upright, RGB, eight bits, with a limit on pixels and an error that says what is wrong."""
 
 import os
-import warnings
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from gbdgc.errors import InputError
 
@@ -19,63 +20,108 @@ RGB = NDArray[np.uint8]
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"})
 MAX_PIXELS = 200_000_000
 
+# Only these, as Pillow would also hand a file named .jpg to Ghostscript if its first bytes say so.
+_FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")
 _EXIF_ORIENTATION = 0x0112
-_SIDEWAYS = {5, 6, 7, 8}
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_SIDEWAYS = frozenset({5, 6, 7, 8})
+_limit = Lock()
 
 
 def read_image(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> RGB:
     """Return the upright picture; of an animation the first frame."""
     with _opened(source, max_pixels) as image:
-        upright = ImageOps.exif_transpose(image)
-        return np.asarray(to_rgb(upright))
+        turn = _UPRIGHT.get(_orientation(image))
+        rgb = to_rgb(image)
+        return np.asarray(rgb if turn is None else rgb.transpose(turn))
 
 
 def image_size(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
     """Return (width, height) of the upright picture from its header alone."""
     with _opened(source, max_pixels) as image:
-        sideways = image.getexif().get(_EXIF_ORIENTATION) in _SIDEWAYS
-        return image.size[::-1] if sideways else image.size
+        return image.size[::-1] if _orientation(image) in _SIDEWAYS else image.size
+
+
+def image_orientation(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> int:
+    """Return the EXIF orientation, 1 to 8, that reading the picture puts right; 1 is upright already."""
+    with _opened(source, max_pixels) as image:
+        return _orientation(image)
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
     """Convert any mode to RGB: 16-bit greys are scaled, not clipped; what is transparent becomes white."""
     if image.mode in {"I;16", "I;16L", "I;16B", "I;16N", "I", "F"}:
-        values = np.asarray(image, dtype=np.float64)
+        values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
         scale = 255 / 65535 if image.mode != "F" else 255 / max(float(values.max(initial=0)), 1)
         return Image.fromarray(np.clip(values * scale, 0, 255).astype(np.uint8)).convert("RGB")
-    if image.mode in {"RGBA", "LA", "PA", "RGBa", "La"} or "transparency" in image.info:
+    if image.mode in {"RGBA", "LA", "PA", "RGBa"} or "transparency" in image.info:
         overlay = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", overlay.size, "white"), overlay).convert("RGB")
     return image.convert("RGB")
+
+
+def _orientation(image: Image.Image) -> int:
+    """The EXIF orientation, from the header and before decoding, so that size and pixels always agree on it."""
+    if image.format == "TIFF":
+        return 1  # Pillow turns these itself.
+    try:
+        # Not image.getexif(): for PNG that decodes the whole picture in case a tag stands after it.
+        value = Image.Image.getexif(image).get(_EXIF_ORIENTATION, 1)
+    except Exception:
+        return 1  # A camera that writes broken EXIF still took the picture, and no viewer would turn it.
+    return value if isinstance(value, int) and value in _UPRIGHT else 1
 
 
 @contextmanager
 def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator[Image.Image]:
     """Open and, when the caller is done, close; every way in which a picture can be bad becomes an InputError."""
     name = "the picture" if isinstance(source, bytes) else str(source)
-    if not isinstance(source, bytes):
-        path = Path(source)
-        if not path.is_file():
-            raise InputError(f"{name}: no such file" if not path.exists() else f"{name}: not a file")
-        if path.stat().st_size == 0:
-            raise InputError(f"{name}: the file is empty; copy it again from where it came")
+    if isinstance(source, bytes):
+        if not source:
+            raise InputError(f"{name}: there is nothing in it")
+    else:
+        _require_content(Path(source))
+    _raise_pillow_limit(max_pixels)
+    too_large = f"over the limit of {max_pixels:,} pixels; raise max_pixels to read it"
     try:
-        with warnings.catch_warnings():
-            # Our own limit, below, is the one that the user can raise.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(BytesIO(source) if isinstance(source, bytes) else source) as image:
-                width, height = image.size
-                if width * height > max_pixels:
-                    raise InputError(
-                        f"{name}: {width} x {height} pixels is over the limit of {max_pixels:,}; "
-                        "raise max_pixels to read it"
-                    )
-                yield image
+        with Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS) as image:
+            width, height = image.size
+            if width * height > max_pixels:
+                raise InputError(f"{name}: {width} x {height} is {too_large}")
+            yield image
     except InputError:
         raise
-    except Image.DecompressionBombError as error:
-        raise InputError(f"{name}: {error}") from error
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise InputError(f"{name}: {too_large}") from error
     except UnidentifiedImageError as error:
-        raise InputError(f"{name}: not a picture in any format that can be read") from error
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise InputError(f"{name}: damaged or truncated ({error})") from error
+        raise InputError(f"{name}: not a picture in a format that can be read ({', '.join(_FORMATS)})") from error
+    except Exception as error:
+        # Pillow's decoders raise whatever they trip over: OSError, SyntaxError, struct.error, zlib.error ...
+        raise InputError(f"{name}: damaged or truncated ({error}); copy it again from where it came") from error
+
+
+def _require_content(path: Path) -> None:
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
+        raise InputError(f"{path}: {reason}") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{path}: not a file")
+    if status.st_size == 0:
+        raise InputError(f"{path}: the file is empty; copy it again from where it came")
+
+
+def _raise_pillow_limit(max_pixels: int) -> None:
+    """Make room for ours, which the user sets: Pillow's limit is one for the whole process, so it is never lowered."""
+    with _limit:
+        if Image.MAX_IMAGE_PIXELS is not None and max_pixels > Image.MAX_IMAGE_PIXELS:
+            Image.MAX_IMAGE_PIXELS = max_pixels

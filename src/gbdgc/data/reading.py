@@ -56,8 +56,7 @@ def load_dataset(
         When anything is wrong: the message lists all problems, not only the first.
     """
     path = Path(path)
-    if not path.exists():
-        raise InputError(f"{path}: no such file or folder")
+    _require_readable(path)
     if point not in ("head", "centre"):
         raise InputError(f"the point of a box is 'head' or 'centre', not {point!r}")
     name = recognise(path) if format == "auto" else reader_named(format)
@@ -69,6 +68,17 @@ def load_dataset(
     if problems and not (skip_bad and samples):
         raise InputError(_report(path, name, problems, skip_bad))
     return Dataset(samples, format=name, problems=problems)
+
+
+def _require_readable(path: Path) -> None:
+    """Fail early where readers, which look for patterns of names, would see an empty folder."""
+    try:
+        if path.is_dir():
+            next(path.iterdir(), None)
+        elif not path.exists():
+            raise InputError(f"{path}: no such file or folder")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check who may read it") from error
 
 
 def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
@@ -96,19 +106,27 @@ def _of_split(entries: Sequence[Entry], split: str | None, path: Path) -> Sequen
     return chosen
 
 
-def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | str:
-    """Open the picture's header and its labels; return the sample, or what is wrong with it."""
+def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[str]:
+    """Open the picture's header and its labels; return the sample, or all that is wrong with it."""
+    problems: list[str] = []
+    size, points = (0, 0), None
     try:
         size = image_size(entry.image, max_pixels=max_pixels)
-        if entry.size not in (None, size):
-            raise InputError(
-                f"{entry.image}: {size[0]} x {size[1]} pixels, but its labels were made for "
-                f"{entry.size[0]} x {entry.size[1]}; use the original picture"
-            )
+        if entry.size is not None and entry.size != size:
+            problems.append(f"{entry.image}: {_wrong_size(size, entry.size)}")
+    except InputError as error:
+        problems.append(str(error))
+    try:
         points = None if entry.marks is None else _to_points(entry.marks(), entry.id, point)
     except InputError as error:
-        return str(error)
-    return Sample(entry.id, entry.image, *size, points, entry.split, entry.tags)
+        problems.append(str(error))
+    return problems or Sample(entry.id, entry.image, *size, points, entry.split, entry.tags)
+
+
+def _wrong_size(size: tuple[int, int], labelled: tuple[int, int]) -> str:
+    turned = labelled == size[::-1]
+    advice = "the labels ignore its EXIF rotation: label it upright" if turned else "use the picture that was labelled"
+    return "{} x {} pixels, but its labels are for {} x {}; ".format(*size, *labelled) + advice
 
 
 def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
@@ -136,12 +154,12 @@ def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
     return points
 
 
-def _collect(outcomes: Iterable[Sample | str], problems: list[str]) -> list[Sample]:
+def _collect(outcomes: Iterable[Sample | list[str]], problems: list[str]) -> list[Sample]:
     """Keep the samples with ids of their own; everything else is a problem."""
     samples: dict[str, Sample] = {}
     for outcome in outcomes:
-        if isinstance(outcome, str):
-            problems.append(outcome)
+        if isinstance(outcome, list):
+            problems += outcome
         elif outcome.id in samples:
             problems.append(f"{outcome.image}: its id {outcome.id!r} is already that of {samples[outcome.id].image}")
         else:

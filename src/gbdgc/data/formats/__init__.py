@@ -4,7 +4,19 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
-from gbdgc.data.formats import manifest, shanghaitech
+from gbdgc.data.formats import (
+    coco,
+    csv_points,
+    cvat,
+    folder,
+    jhu,
+    label_studio,
+    manifest,
+    nwpu,
+    qnrf,
+    shanghaitech,
+    ucf_cc_50,
+)
 from gbdgc.data.formats.entry import Entry, Reader
 from gbdgc.data.manifest import Dataset
 from gbdgc.errors import InputError
@@ -14,11 +26,22 @@ __all__ = ["READERS", "WRITERS", "Entry", "Reader", "looks_like", "reader_named"
 READERS: dict[str, Reader] = {
     "manifest": manifest,
     "shanghaitech": shanghaitech,
+    "nwpu": nwpu,
+    "jhu": jhu,
+    "qnrf": qnrf,
+    "ucf_cc_50": ucf_cc_50,
+    "cvat": cvat,
+    "coco": coco,
+    "label_studio": label_studio,
+    "csv": csv_points,
+    "folder": folder,
 }
 """Every format that can be read. In this order a data set is tried against them, the most particular layout first."""
 
 WRITERS: dict[str, Callable[[Dataset, Path], None]] = {
     "manifest": manifest.write,
+    "coco": coco.write,
+    "csv": csv_points.write,
 }
 """Every format that can be written."""
 

@@ -75,11 +75,40 @@ def beneath(folder: Path, name: str, source: Path) -> Path:
     """
     posix = name.replace("\\", "/")
     climbs = PurePosixPath(os.path.normpath(posix)).parts[:1] == ("..",)
-    if not posix or "\0" in posix or posix.startswith("/") or PureWindowsPath(name).drive or climbs:
+    absolute = posix.startswith("/") or PureWindowsPath(name).drive != ""
+    if not posix or "\0" in posix or absolute or climbs:
         raise InputError(
             f"{source}: the picture {name!r} is not beneath {folder}; names must be relative to that folder"
         )
     return folder / os.path.normpath(posix)
+
+
+def find_picture(name: Any, folders: Iterable[Path], source: Path) -> Path:
+    """Return the picture that a label file names, in the first of the folders that has it."""
+    if not isinstance(name, str):
+        raise InputError(f"{source}: the name of a picture must be a text, not {name!r}")
+    candidates = [beneath(folder, name, source) for folder in folders]
+    return next((candidate for candidate in candidates if candidate.is_file()), candidates[0])
+
+
+def name_beneath(folder: Path, image: Path) -> str:
+    """Return the name that a label file in ``folder`` gives to a picture: its path relative to there."""
+    name = Path(os.path.relpath(image, folder)).as_posix()
+    if name.startswith("../"):
+        raise InputError(
+            f"{image}: not beneath {folder}, where the label file is to be; "
+            "write the file there, or copy the pictures with `gbdgc data convert`"
+        )
+    return name
+
+
+def label_file_opening(path: Path) -> str:
+    """Return the first characters of a file, enough to recognise it by; nothing when there is no such text."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            return file.read(4096)
+    except OSError:
+        return ""
 
 
 def read_text(path: Path) -> str:

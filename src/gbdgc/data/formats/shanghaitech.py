@@ -34,7 +34,7 @@ def looks_like(path: Path) -> str | None:
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of every ``train_data`` and ``test_data`` under the path."""
     halves = _halves(path)
-    if not halves:
+    if not any(map(_label_folder, halves)):
         raise InputError(f"{path}: no train_data or test_data folder with images/ and ground-truth/ in it")
     for half in halves:
         labels = _label_folder(half)

@@ -1,0 +1,193 @@
+"""COCO: one JSON file with images, annotations, categories; people as keypoints or as boxes.
+
+The path is the JSON file, or a folder with JSON files in it or in its ``annotations`` folder (where a split has both,
+``person_keypoints_*`` is taken and ``instances_*`` left). Pictures are looked for beside the file, in ``images`` and
+in a folder named like the split (``train2017``), all beneath the data set's folder. An id is the picture's file name.
+
+The point of a person is, in this order: a keypoint called head (or the only keypoint there is); the mean of the
+visible ones among nose, eyes and ears; head_top; else a point of the box (`load_dataset`'s ``point``). A region with
+``iscrowd`` holds an unknown number of people, so its picture has no count and is a problem.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, name_beneath, read_json
+from gbdgc.data.formats.people import people_among
+from gbdgc.data.manifest import Dataset
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+
+TITLE = "COCO"
+
+_FIRST_KEY = re.compile(r'\s*\{\s*"(info|licenses|images|annotations|categories|type|videos)"')
+_HEAD = ("head", "head_centre", "head_center")
+_FACE = ("nose", "left_eye", "right_eye", "left_ear", "right_ear")
+_CROWN = ("head_top", "top_head")
+
+
+def looks_like(path: Path) -> str | None:
+    """Recognise a JSON object that begins with one of COCO's keys."""
+    files = _label_files(path)
+    return f"{files[0].name}, a JSON file with COCO's keys" if files else None
+
+
+def read(path: Path, problems: list[str]) -> Iterator[Entry]:
+    """Yield the pictures of every label file."""
+    files = [path] if path.is_file() else _label_files(path)
+    if not files:
+        raise InputError(f"{path}: no JSON file with 'images' and 'annotations' here or in annotations/")
+    for file in files:
+        yield from _read_file(file, problems)
+
+
+def write(dataset: Dataset, path: Path) -> None:
+    """Write points as the keypoint "head" of a person; ids, splits and tags go into keys of our own.
+
+    The pictures must lie beneath the file's folder (or beneath its parent, for a file in ``annotations``).
+    """
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    for number, sample in enumerate(dataset, start=1):
+        image = {
+            "id": number,
+            "file_name": name_beneath(_root(path), sample.image),
+            "width": sample.width,
+            "height": sample.height,
+            "sample": {"id": sample.id, "split": sample.split, "tags": dict(sample.tags)},
+        }
+        images.append(image if sample.points is not None else image | {"labelled": False})
+        for x, y in () if sample.points is None else sample.points.astype(str).astype(float).tolist():
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": number,
+                    "category_id": 1,
+                    "keypoints": [x, y, 2],
+                    "num_keypoints": 1,
+                    "bbox": [x, y, 0, 0],
+                    "area": 0,
+                    "iscrowd": 0,
+                }
+            )
+    category = {"id": 1, "name": "person", "supercategory": "person", "keypoints": ["head"], "skeleton": []}
+    with atomic_write(path, "w") as file:
+        json.dump({"images": images, "annotations": annotations, "categories": [category]}, file, ensure_ascii=False)
+
+
+def _label_files(path: Path) -> list[Path]:
+    """The COCO files of a folder, or the file itself, as far as their opening tells."""
+    if path.is_file():
+        candidates = [path] if path.suffix == ".json" else []
+    else:
+        folders = [path, path / "annotations", *(path / name for name in ("train", "valid", "val", "test"))]
+        candidates = [file for folder in folders if folder.is_dir() for file in listing(folder)]
+    found = [file for file in candidates if file.suffix == ".json" and _FIRST_KEY.match(label_file_opening(file))]
+    names = {file.name for file in found}
+    return [
+        file
+        for file in found
+        if not file.name.startswith("captions_")
+        and file.name.replace("instances_", "person_keypoints_", 1) not in names - {file.name}
+    ]
+
+
+def _root(file: Path) -> Path:
+    folder = file.absolute().parent
+    return folder.parent if folder.name == "annotations" else file.parent
+
+
+def _read_file(file: Path, problems: list[str]) -> Iterator[Entry]:
+    content = read_json(file)
+    if not isinstance(content, dict) or not isinstance(content.get("images"), list):
+        raise InputError(f"{file}: no list 'images'")
+    annotations = content.get("annotations")
+    by_image: dict[Any, list[Any]] = defaultdict(list)
+    keypoint_names = _people(content, file) if annotations else {}
+    for annotation in annotations or ():
+        if not isinstance(annotation, dict) or "image_id" not in annotation:
+            problems.append(f"{file}: an annotation has no 'image_id'")
+        elif annotation.get("category_id", None) in keypoint_names or not content.get("categories"):
+            by_image[annotation["image_id"]].append(annotation)
+    known = {image.get("id") for image in content["images"] if isinstance(image, dict)}
+    problems += [f"{file}: annotations for an image {id!r} that is not listed" for id in by_image.keys() - known]
+    for image in content["images"]:
+        try:
+            labelled = annotations is not None and image.get("labelled", True)
+            marks = partial(_marks, by_image[image["id"]], keypoint_names, file) if labelled else None
+            yield _entry(file, image, marks)
+        except InputError as error:
+            problems.append(str(error))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            problems.append(f"{file}: an image is not described as COCO does ({error!r}): {str(image)[:80]}")
+
+
+def _people(content: Mapping[str, Any], file: Path) -> dict[Any, list[str]]:
+    """The ids of the categories that are people, each with the names of its keypoints."""
+    categories = {category["id"]: category for category in content.get("categories") or ()}
+    wanted = people_among((str(category.get("name")) for category in categories.values()), file)
+    return {
+        id: [name.lower() for name in category.get("keypoints", ())]
+        for id, category in categories.items()
+        if str(category.get("name")) in wanted
+    }
+
+
+def _entry(file: Path, image: Mapping[str, Any], marks: Any) -> Entry:
+    name = image["file_name"]
+    root, part = _root(file), file.stem.rpartition("_")[2]
+    folders = (file.parent, root, root / "images", root / part, root / "images" / part)
+    size = (int(image["width"]), int(image["height"])) if "width" in image and "height" in image else None
+    ours = image.get("sample") or {}
+    split = ours.get("split", _split_of(file))
+    return Entry(ours.get("id", name), find_picture(name, folders, file), marks, size, split, ours.get("tags", {}))
+
+
+def _split_of(file: Path) -> str | None:
+    found = re.search(r"train|val|test", file.stem) or re.search(r"train|val|test", file.parent.name)
+    return found.group() if found else None
+
+
+def _marks(annotations: list[dict[str, Any]], keypoint_names: Mapping[Any, list[str]], file: Path) -> list[list[Any]]:
+    return [
+        _mark(annotation, keypoint_names.get(annotation.get("category_id"), []), file) for annotation in annotations
+    ]
+
+
+def _mark(annotation: Mapping[str, Any], names: list[str], file: Path) -> list[Any]:
+    where = f"{file}, annotation {annotation.get('id')}"
+    if annotation.get("iscrowd"):
+        raise InputError(f"{where}: a crowd region (iscrowd) holds an unknown number of people; leave its picture out")
+    if (head := _head(annotation.get("keypoints"), names, where)) is not None:
+        return [*head, 0, 0]
+    box = annotation.get("bbox")
+    if not isinstance(box, list) or len(box) != 4:
+        raise InputError(f"{where}: neither a visible keypoint of the head nor a box of four numbers")
+    return box
+
+
+def _head(keypoints: Any, names: list[str], where: str) -> list[float] | None:
+    """The point of the head among the visible keypoints, if they tell."""
+    if not keypoints:
+        return None
+    try:
+        triples = np.asarray(keypoints, dtype=np.float64).reshape(-1, 3)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{where}: its keypoints are not triples of numbers (x, y, visibility)") from error
+    visible = {i: triple[:2] for i, triple in enumerate(triples) if triple[2] > 0}
+    if len(triples) == 1:
+        return visible[0].tolist() if visible else None
+    position = dict(zip(names, range(len(triples)), strict=False))
+    for group in (_HEAD, _FACE, _CROWN):
+        found = [visible[position[name]] for name in group if position.get(name) in visible]
+        if found:
+            x, y = np.mean(found, axis=0)
+            return [float(x), float(y)]
+    return None

@@ -1,0 +1,133 @@
+"""A CSV of points: one row a head, ``image,x,y``; a picture without people is one row with x and y left empty.
+
+With a header line the columns may stand in any order, the separator may be a comma, a semicolon or a tab, and two
+more columns are read: ``id`` (otherwise the picture's name is its id) and ``split``. Without one the columns are
+image, x, y. Names of pictures are relative to the file's folder, or to ``images`` in it.
+"""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from io import StringIO
+from pathlib import Path
+
+from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, name_beneath, read_text
+from gbdgc.data.manifest import Dataset
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+
+TITLE = "a CSV of points"
+
+_IMAGE_COLUMNS = ("image", "file", "filename", "file_name", "path", "image_path", "name")
+
+
+@dataclass(slots=True)
+class _Picture:
+    id: str
+    split: str | None
+    rows: list[tuple[int, str, str]] = field(default_factory=list)
+
+
+def looks_like(path: Path) -> str | None:
+    """Recognise a .csv file of three columns or more, of which the second and third, or x and y, are numbers."""
+    files = _label_files(path)
+    return f"{files[0].name} with columns image, x, y" if len(files) == 1 else None
+
+
+def read(path: Path, problems: list[str]) -> Iterator[Entry]:
+    """Yield the pictures in the order in which the file first names them."""
+    files = [path] if path.is_file() else _label_files(path)
+    if len(files) != 1:
+        found = ", ".join(file.name for file in files) or "none"
+        raise InputError(f"{path}: one .csv file with the columns image, x, y is wanted here, found {found}")
+    (file,) = files
+    for name, picture in _pictures(file, problems).items():
+        try:
+            image = find_picture(name, (file.parent, file.parent / "images"), file)
+        except InputError as error:
+            problems.append(str(error))
+        else:
+            yield Entry(picture.id, image, partial(_points, picture, file), split=picture.split)
+
+
+def write(dataset: Dataset, path: Path) -> None:
+    """Write image, x, y, id, split; tags have no place here, and neither have pictures without labels."""
+    with atomic_write(path, "w") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["image", "x", "y", "id", "split"])
+        for sample in dataset:
+            if sample.points is None:
+                raise InputError(f"{sample.id}: has no labels, which a CSV cannot say; write a manifest or COCO")
+            name = name_beneath(path.parent, sample.image)
+            # float32 prints as the shortest decimal that reads back to the same bits
+            for x, y in sample.points.astype(str).tolist() or [("", "")]:
+                table.writerow([name, x, y, sample.id, sample.split or ""])
+
+
+def _label_files(path: Path) -> list[Path]:
+    candidates = [path] if path.is_file() else listing(path) if path.is_dir() else []
+    return [file for file in candidates if file.suffix == ".csv" and _columns(_first_row(label_file_opening(file)))]
+
+
+def _first_row(text: str) -> list[str]:
+    first = text.splitlines()[0] if text.strip() else ""
+    return next(csv.reader([first], delimiter=_separator(first)), [])
+
+
+def _separator(line: str) -> str:
+    return max(",;\t", key=line.count)
+
+
+def _columns(first: list[str]) -> dict[str, int] | None:
+    """Where the columns are; None when the first row is neither a header with them nor a row of data."""
+    names = [name.strip().lower() for name in first]
+    image = next((name for name in _IMAGE_COLUMNS if name in names), None)
+    if image is not None and "x" in names and "y" in names:
+        return {"image": names.index(image)} | {
+            name: names.index(name) for name in ("x", "y", "id", "split") if name in names
+        }
+    if len(first) >= 3 and all(_is_number(cell) or not cell.strip() for cell in first[1:3]):
+        return {"image": 0, "x": 1, "y": 2}
+    return None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
+    text = read_text(file)
+    first = _first_row(text)
+    columns = _columns(first)
+    if columns is None:
+        raise InputError(f"{file}: no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
+    has_header = not (_is_number(first[columns["x"]]) or not first[columns["x"]].strip())
+    pictures: dict[str, _Picture] = {}
+    table = csv.reader(StringIO(text), delimiter=_separator(text.splitlines()[0]))
+    for row in table:
+        if not any(cell.strip() for cell in row) or (has_header and table.line_num == 1):
+            continue
+        if len(row) <= max(columns.values()):
+            problems.append(f"{file}, line {table.line_num}: {len(row)} columns, too few")
+            continue
+        cells = {name: row[index].strip() for name, index in columns.items()}
+        name = cells["image"]
+        picture = pictures.setdefault(name, _Picture(cells.get("id") or name, cells.get("split") or None))
+        picture.rows.append((table.line_num, cells["x"], cells["y"]))
+    return pictures
+
+
+def _points(picture: _Picture, file: Path) -> list[tuple[float, float]]:
+    points = []
+    for line, x, y in picture.rows:
+        if x or y:
+            try:
+                points.append((float(x), float(y)))
+            except ValueError as error:
+                raise InputError(f"{file}, line {line}: x {x!r}, y {y!r} are not two numbers") from error
+    return points

@@ -1,0 +1,89 @@
+"""CVAT, exported as "CVAT for images 1.1": annotations.xml, with the pictures beside it or in images/.
+
+Each point of a ``points`` shape and each ``box`` is a person. An id is the picture's name, a subset is the split.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import ParseError, parse
+
+from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening
+from gbdgc.data.formats.people import people_among
+from gbdgc.errors import InputError
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+TITLE = "CVAT"
+
+_OTHER_SHAPES = frozenset({"polygon", "polyline", "ellipse", "cuboid", "mask", "skeleton"})
+
+
+def looks_like(path: Path) -> str | None:
+    """Recognise an XML file whose root is <annotations>."""
+    file = _label_file(path)
+    if file.suffix == ".xml" and "<annotations>" in label_file_opening(file):
+        return f"{file.name} with <annotations>"
+    return None
+
+
+def read(path: Path, problems: list[str]) -> Iterator[Entry]:
+    """Yield the pictures of the file."""
+    file = _label_file(path)
+    root = _parse(file)
+    if root.find("track") is not None:
+        raise InputError(f"{file}: this is an export for video; export it as 'CVAT for images 1.1'")
+    images = root.findall("image")
+    people = people_among({shape.get("label", "") for image in images for shape in image if shape.tag != "tag"}, file)
+    for image in images:
+        name, subset = image.get("name", ""), image.get("subset")
+        folders = (file.parent, file.parent / "images", file.parent / "images" / (subset or ""))
+        try:
+            picture = find_picture(name, folders, file)
+            size = (int(image.get("width", "")), int(image.get("height", "")))
+        except InputError as error:
+            problems.append(str(error))
+        except ValueError:
+            problems.append(f"{file}: the image {name!r} has no width and height")
+        else:
+            yield Entry(name, picture, partial(_marks, image, people, file), size, subset.lower() if subset else None)
+
+
+def _label_file(path: Path) -> Path:
+    return path / "annotations.xml" if path.is_dir() else path
+
+
+def _parse(file: Path) -> "Element":
+    try:
+        root = parse(str(file)).getroot()
+    except (ParseError, DefusedXmlException) as error:
+        raise InputError(f"{file}: not XML that can be read safely ({error!r}); export it again") from error
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror})") from error
+    if root is None or root.tag != "annotations":
+        raise InputError(f"{file}: its root is not <annotations>")
+    return root
+
+
+def _marks(image: "Element", people: frozenset[str], file: Path) -> list[list[float]]:
+    where = f"{file}, image {image.get('name')!r}"
+    marks = []
+    for shape in image:
+        if shape.get("label") not in people:
+            continue
+        if shape.tag in _OTHER_SHAPES:
+            raise InputError(f"{where}: a {shape.tag} marks a person; only points and boxes are read")
+        try:
+            if shape.tag == "points":
+                pairs = (pair.split(",") for pair in shape.get("points", "").split(";") if pair)
+                marks += [[float(x), float(y), 0, 0] for x, y in pairs]
+            elif shape.tag == "box":
+                left, top, right, bottom = (float(shape.get(side, "")) for side in ("xtl", "ytl", "xbr", "ybr"))
+                marks.append([left, top, right - left, bottom - top])
+        except ValueError as error:
+            raise InputError(f"{where}: the coordinates of a {shape.tag} shape are not numbers") from error
+    return marks

@@ -1,0 +1,140 @@
+"""Label Studio, exported as "JSON": a list of tasks, each with its picture and the annotations in percent.
+
+Each keypoint and each rectangle is a person. The picture is named by where Label Studio served it from
+(``/data/upload/3/1a2b3c4d-street.jpg``, ``/data/local-files/?d=cam1/street.jpg``, a URL); it is looked for beside the
+file, in ``images`` and in ``upload``: first under that path, then by its bare name, then without the eight digits
+that an upload puts in front. An id is the name under which it was found. Of several annotations the one marked as
+ground truth is taken, or else the last; one that was skipped never. A task that nobody has annotated has no points.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, read_json
+from gbdgc.data.formats.people import people_among
+from gbdgc.data.images import IMAGE_SUFFIXES
+from gbdgc.errors import InputError
+
+TITLE = "Label Studio"
+
+_SHAPES = ("keypoint", "rectangle")
+_OTHER_SHAPES = ("polygon", "brush", "ellipse")
+_TASK = re.compile(r'\s*\[\s*\{.*"(annotations|completions|predictions|data)"\s*:', re.DOTALL)
+_UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
+
+
+def looks_like(path: Path) -> str | None:
+    """Recognise a JSON list of tasks."""
+    files = _label_files(path)
+    return f"{files[0].name}, a JSON list of tasks" if len(files) == 1 else None
+
+
+def read(path: Path, problems: list[str]) -> Iterator[Entry]:
+    """Yield one entry a task."""
+    files = [path] if path.is_file() else _label_files(path)
+    if len(files) != 1:
+        found = ", ".join(file.name for file in files) or "none"
+        raise InputError(f"{path}: one .json file with a list of tasks is wanted here, found {found}")
+    (file,) = files
+    tasks = read_json(file)
+    if not isinstance(tasks, list):
+        raise InputError(f"{file}: not a list of tasks")
+    results = [_chosen_result(task) for task in tasks]
+    people = people_among({name for result in results for shape in result or () for name in _labels(shape)}, file)
+    for number, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
+        where = f"{file}, task {task.get('id', number) if isinstance(task, dict) else number}"
+        try:
+            name, image = _picture(task, file, where)
+        except InputError as error:
+            problems.append(str(error))
+        else:
+            yield Entry(name, image, None if result is None else partial(_marks, result, people, where), _size(result))
+
+
+def _label_files(path: Path) -> list[Path]:
+    candidates = [path] if path.is_file() else listing(path) if path.is_dir() else []
+    return [file for file in candidates if file.suffix == ".json" and _TASK.match(label_file_opening(file))]
+
+
+def _chosen_result(task: Any) -> list[Mapping[str, Any]] | None:
+    """The shapes of the annotation that counts; None when there is none."""
+    annotations = task.get("annotations", task.get("completions")) if isinstance(task, dict) else None
+    kept = [each for each in annotations or () if isinstance(each, dict) and not each.get("was_cancelled")]
+    if not kept:
+        return None
+    chosen = next((each for each in kept if each.get("ground_truth")), kept[-1])
+    return [shape for shape in chosen.get("result", ()) if isinstance(shape, dict)]
+
+
+def _kind(shape: Mapping[str, Any]) -> str:
+    return str(shape.get("type", "")).removesuffix("labels")
+
+
+def _labels(shape: Mapping[str, Any]) -> list[str]:
+    """The labels of a keypoint or rectangle; the tag without labels has the empty one."""
+    if _kind(shape) not in _SHAPES + _OTHER_SHAPES or not isinstance(shape.get("value"), dict):
+        return []
+    return [str(name) for name in shape["value"].get(f"{_kind(shape)}labels") or [""]]
+
+
+def _size(result: list[Mapping[str, Any]] | None) -> tuple[int, int] | None:
+    for shape in result or ():
+        width, height = shape.get("original_width"), shape.get("original_height")
+        if isinstance(width, int) and isinstance(height, int):
+            return width, height
+    return None
+
+
+def _picture(task: Any, file: Path, where: str) -> tuple[str, Path]:
+    """The name and the path of a task's picture."""
+    data = task.get("data") if isinstance(task, dict) else None
+    if not isinstance(data, dict):
+        raise InputError(f"{where}: no 'data'; export the project as JSON, not as JSON-MIN")
+    served = next((_served_path(value) for value in data.values() if _is_picture(value)), None)
+    if served is None:
+        raise InputError(f"{where}: its data names no picture")
+    bare = PurePosixPath(served.replace("\\", "/")).name
+    folders = (file.parent, file.parent / "images", file.parent / "upload")
+    names = (served, bare, _UPLOAD_PREFIX.sub("", bare))
+    for name in names:
+        image = find_picture(name, folders, file)
+        if image.is_file():
+            return name, image
+    raise InputError(f"{where}: no picture {bare!r} in {file.parent} or its images/; put the pictures there")
+
+
+def _is_picture(value: Any) -> bool:
+    return isinstance(value, str) and PurePosixPath(_served_path(value)).suffix.lower() in IMAGE_SUFFIXES
+
+
+def _served_path(url: str) -> str:
+    """The path in a URL of Label Studio, without what only its server knows."""
+    parts = urlsplit(url)
+    if parts.path.endswith("/local-files/") and "d" in parse_qs(parts.query):
+        return parse_qs(parts.query)["d"][0]
+    path = unquote(parts.path)
+    if parts.scheme:
+        return PurePosixPath(path).name
+    return re.sub(r"^/data/(upload/)?", "", path)
+
+
+def _marks(result: list[Mapping[str, Any]], people: frozenset[str], where: str) -> list[list[float]]:
+    marks = []
+    for shape in result:
+        if not people.intersection(_labels(shape)):
+            continue
+        if _kind(shape) in _OTHER_SHAPES:
+            raise InputError(f"{where}: a {_kind(shape)} marks a person; only keypoints and rectangles are read")
+        value = shape["value"]
+        # A keypoint has a width too: that of the dot drawn for it.
+        extent = (value.get("width"), value.get("height")) if _kind(shape) == "rectangle" else (0, 0)
+        try:
+            across, down = shape["original_width"] / 100, shape["original_height"] / 100
+            marks.append([value["x"] * across, value["y"] * down, extent[0] * across, extent[1] * down])
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{where}: a {_kind(shape)} lacks a number ({error})") from error
+    return marks

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "gbdgc"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("files",),
-    ("config", "result", "domains", "losses", "runs", "progress"),
+    ("config", "result", "domains", "losses", "runs", "progress", "trust"),
     ("data", "models", "descriptors", "video"),
     ("methods", "checkpoint", "engines"),
     ("counter", "evaluation"),

@@ -1,5 +1,6 @@
 """Run folders: ``runs/<command>/<name>-<n>/``, each with what is needed to repeat the run."""
 
+import glob
 import json
 import os
 import platform
@@ -25,6 +26,16 @@ def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs
             return folder
         except FileExistsError:
             number += 1
+
+
+def newest_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path | None:
+    """Return the run of that name with the highest number."""
+    numbered = {}
+    for folder in (Path(root) / command).glob(f"{glob.escape(name)}-*"):
+        number = folder.name.removeprefix(f"{name}-")
+        if number.isdigit() and (folder / "config.yaml").exists():
+            numbered[int(number)] = folder
+    return numbered[max(numbered)] if numbered else None
 
 
 def write_environment(folder: Path) -> None:

@@ -1,0 +1,120 @@
+"""Checkpoints: one safetensors file each, tensors and a JSON text, nothing that could run when it is read.
+
+`last.safetensors` holds everything a run needs to go on bit for bit; the one before stays as `previous.safetensors`
+until the next is whole. `best.safetensors` is a model: the weights that inference needs and how to build the network.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+from gbdgc.models import Network, build_network
+
+LAST, PREVIOUS, BEST = "last.safetensors", "previous.safetensors", "best.safetensors"
+_INFO = "gbdgc"
+
+
+def write(path: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) -> None:
+    """Write tensors and a JSON-able description, whole or not at all."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with atomic_write(path) as file:
+        file.write(save(plain, {_INFO: json.dumps(info)}))
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return what ``write`` wrote."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            info = json.loads((file.metadata() or {})[_INFO])
+            return {name: file.get_tensor(name) for name in file.keys()}, info  # noqa: SIM118 (not a mapping)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InputError(f"{path}: damaged or not a safetensors file ({error})") from error
+    except KeyError as error:
+        raise InputError(
+            f"{path}: a safetensors file, but not one of gbdgc's; give the best.safetensors of a run"
+        ) from error
+
+
+def rotate_in(folder: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) -> None:
+    """Write `last`, keeping the one before; whenever this is interrupted, one whole checkpoint is there."""
+    fresh = folder / "fresh.safetensors"
+    write(fresh, tensors, info)
+    if (folder / LAST).exists():
+        (folder / LAST).replace(folder / PREVIOUS)
+    fresh.replace(folder / LAST)
+
+
+def has_any(folder: Path) -> bool:
+    """Tell whether a checkpoint was ever written there."""
+    return any((folder / name).exists() for name in (LAST, PREVIOUS))
+
+
+def read_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], list[str]]:
+    """Return the newest whole checkpoint, and what was wrong with newer ones."""
+    problems: list[str] = []
+    for name in (LAST, PREVIOUS):
+        try:
+            return *read(folder / name), problems
+        except InputError as error:
+            problems.append(str(error))
+    raise InputError(f"{folder}: nothing to resume from: {'; '.join(problems)}. Start again without --resume")
+
+
+def nest(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Put a name in front of every key."""
+    return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
+
+
+def nested(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors under that name, the name cut off."""
+    return {
+        name.removeprefix(f"{prefix}/"): tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}/")
+    }
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's moments, keyed by parameter number and name."""
+    state = optimizer.state_dict()["state"]
+    return {f"{number}/{name}": value for number, values in state.items() for name, value in values.items()}
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Put the moments back; settings such as the rate come from the config, not from the file."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        number, name = key.split("/", 1)
+        state.setdefault(int(number), {})[name] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+def save_model(
+    path: Path, network: nn.Module, build: Mapping[str, Any], info: Mapping[str, Any], extras: Mapping[str, Tensor]
+) -> None:
+    """Write a model: weights without the style branch, how to build it, and whatever else belongs to it."""
+    weights = {name: tensor for name, tensor in network.state_dict().items() if not name.startswith("style")}
+    write(path, nest("network", weights) | dict(extras), {**info, "build": dict(build)})
+
+
+def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, Tensor]]:
+    """Return the network, ready to count, its description and its further tensors; a run's folder will do as well."""
+    path = Path(path)
+    if path.is_dir():
+        path = path / "checkpoints" / BEST if (path / "checkpoints").is_dir() else path / BEST
+    tensors, info = read(path)
+    if "build" not in info:
+        raise InputError(f"{path}: the state of a run, not a model; give the {BEST} beside it")
+    network = build_network(**info["build"], style=False, pretrained=False)
+    network.load_state_dict(nested("network", tensors))
+    extras = {name: tensor for name, tensor in tensors.items() if not name.startswith("network/")}
+    return network.eval(), info, extras

@@ -1,0 +1,32 @@
+"""`gbdgc train`."""
+
+import sys
+from pathlib import Path
+
+
+def train(config: str, *overrides: str, resume: bool = False, devices: int = 1, out: Path | None = None) -> None:
+    """Train a counter on one source.
+
+    Parameters
+    ----------
+    config
+        A YAML file, or a preset: sha, shb, qnrf, sha_shb, compact_sha, compact_shb, compact_sha_shb, demo.
+    overrides
+        Settings such as train.epochs=5.
+    resume
+        Go on with the newest run of this name, or with the one in --out.
+    devices
+        Processes on this machine.
+    out
+        The run's folder.
+    """
+    from gbdgc.progress import stderr, stdout
+    from gbdgc.training import train as run_training
+
+    run = run_training(config, overrides, resume=resume, devices=devices, folder=out)
+    if not run.finished:
+        again = " ".join(["gbdgc train", config, *overrides, "--resume", *(["--out", str(out)] if out else [])])
+        stderr.print(f"stopped and saved; go on with: {again}", soft_wrap=True)
+        sys.exit(130)
+    stdout.print(f"run: {run.folder}", soft_wrap=True)
+    stderr.print(f"next: gbdgc eval {run.best} DATA", soft_wrap=True)

@@ -1,0 +1,237 @@
+"""The epoch: discover the latent domains, fit one pass, validate."""
+
+import csv
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from numpy.typing import NDArray
+
+from gbdgc import checkpoint
+from gbdgc.data.loading import Batches, descriptor_images
+from gbdgc.descriptors import describe
+from gbdgc.domains import stability
+from gbdgc.errors import InputError
+from gbdgc.evaluation import count_dataset, summarise
+from gbdgc.files import atomic_write
+from gbdgc.models import Network
+from gbdgc.training.state import TrainState, build_partition
+from gbdgc.training.step import backward, gather
+from gbdgc.trust import Trust
+
+Descriptors = NDArray[np.float32]
+Levels = Literal["encoder", "decoder", "style"]
+Report = Callable[[TrainState, dict[str, float]], None]
+
+
+class Stopped(Exception):
+    """A signal asked the run to leave; its state is saved."""
+
+
+def run_epoch(state: TrainState, report: Report) -> dict[str, Any]:
+    """Discover domains, fit one pass, validate. The whole method, in order."""
+    if state.step == 0:
+        discover(state)
+    started, first = time.perf_counter(), state.step
+    fit(state, report)
+    images = (state.step - first) * state.config.train.batch_size
+    summary = {
+        "epoch": state.epoch + 1,
+        "losses": {name: total / state.step for name, total in state.sums.items()},
+        "images_per_second": images / (time.perf_counter() - started),
+        "learning_rate": state.optimizer.param_groups[-1]["lr"],
+        "validation": validate(state),
+    }
+    state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
+    keep_best(state, summary)
+    return summary
+
+
+def discover(state: TrainState) -> None:
+    """Find the latent domains of the source, give them last epoch's names, write them into the training set."""
+    if state.partition is None:
+        return
+    ids, z_ND = descriptors(state)
+    previous = [state.labels[id] for id in ids] if state.labels else None
+    labels = state.partition.fit(z_ND, previous_labels=previous).labels_
+    state.labels = dict(zip(ids, labels.tolist(), strict=True))
+    state.source.relabel(state.labels)
+    if not state.fabric.is_global_zero:
+        return
+    with atomic_write(state.folder / "domains" / f"epoch_{state.epoch:03d}.csv", "w") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "domain"])
+        writer.writerows(state.labels.items())
+    row = stability([labels] if previous is None else [previous, labels])[-1]
+    with atomic_write(state.folder / "domains" / f"epoch_{state.epoch:03d}.json", "w") as file:
+        file.write(row.to_json())
+
+
+def descriptors(state: TrainState) -> tuple[list[str], Descriptors]:
+    """Return the source's descriptors, in the order of its samples: as the training pass left them, or by a pass."""
+    ids = state.source.dataset.ids
+    if gathers_online(state) and len(state.online) == len(ids):
+        return ids, torch.stack([state.online[id] for id in ids]).numpy()
+    return ids, descriptor_pass(state, state.network, state.config.discovery.levels)
+
+
+def descriptor_pass(state: TrainState, network: Network, levels: Levels) -> Descriptors:
+    """Describe every picture of the source; each process its share, and all of them get all rows."""
+    dataset = state.source.dataset
+    share = dataset[state.fabric.global_rank :: state.fabric.world_size]
+    images = descriptor_images(share, size=state.config.discovery.image_size, workers=state.config.data.workers)
+    described = list(zip(*describe(network, images, levels=levels), strict=True))
+    rows = dict(everywhere(state.fabric, described))
+    return np.stack([rows[id] for id in dataset.ids])
+
+
+def fit(state: TrainState, report: Report) -> None:
+    """Go through the source once, or through what is left of this epoch."""
+    train, fabric = state.config.train, state.fabric
+    batches = Batches(
+        state.source,
+        train.batch_size,
+        state.epoch,
+        seed=train.seed,
+        start=state.step,
+        workers=state.config.data.workers,
+        balanced=state.config.data.balanced,
+        rank=fabric.global_rank,
+        world_size=fabric.world_size,
+    )
+    saved = time.monotonic()
+    for batch in batches:
+        batch = batch.to(fabric.device)
+        set_learning_rate(state)
+        seed = step_seed(train.seed, state.steps_done)
+        losses, z_BD = backward(
+            state.runner, batch, micro_batch=train.micro_batch, seed=seed, with_statistics=gathers_online(state)
+        )
+        norm = torch.nn.utils.clip_grad_norm_(state.network.parameters(), train.clip_norm or math.inf)
+        if not (math.isfinite(sum(losses.values())) and torch.isfinite(norm)):
+            raise InputError(not_finite(state, losses, float(norm), batch.ids))
+        state.optimizer.step()
+        state.optimizer.zero_grad()
+        if state.average is not None:
+            state.average.update_parameters(state.network)
+        if z_BD is not None:
+            remember(state, batch.ids, z_BD)
+        state.step += 1
+        state.sums = {name: state.sums.get(name, 0.0) + value for name, value in losses.items()}
+        report(state, losses)
+        if asked_to_stop(state):
+            state.save()
+            raise Stopped
+        if time.monotonic() - saved > train.checkpoint_seconds:
+            state.save()
+            saved = time.monotonic()
+
+
+def validate(state: TrainState) -> dict[str, float] | None:
+    """Count the part of the source that was kept aside, every process its share."""
+    if state.validation is None:
+        return None
+    share = state.validation[state.fabric.global_rank :: state.fabric.world_size]
+    rows = everywhere(state.fabric, count_dataset(state.counting_network, share, max_side=state.config.data.max_side))
+    return summarise(rows)
+
+
+def keep_best(state: TrainState, summary: dict[str, Any]) -> None:
+    """Write the model where the source says that it is better, or always where the last one is wanted."""
+    by_validation = state.config.train.selection == "validation"
+    error = summary["validation"]["mae"] if by_validation else -state.epoch
+    if error >= state.best:
+        return
+    state.best = error
+    if state.fabric.is_global_zero:
+        save_model(state, summary)
+
+
+def save_model(state: TrainState, summary: dict[str, Any]) -> None:
+    """Write the weights that count, with what is to be known of them."""
+    config = state.config
+    info = {
+        "name": config.name,
+        "source": config.data.source,
+        "method": config.method.name,
+        "selection": config.train.selection,
+        "seed": config.train.seed,
+        "max_side": config.data.max_side,
+        "epoch": summary["epoch"],
+        "validation": summary["validation"],
+    }
+    checkpoint.save_model(state.folder / "checkpoints" / checkpoint.BEST, state.counting_network, state.build, info, {})
+
+
+def describe_model(state: TrainState) -> None:
+    """Add to the chosen model where its training pictures lie, so that it can tell how far a new one is from them."""
+    path = state.folder / "checkpoints" / checkpoint.BEST
+    network, info, _ = checkpoint.load_model(path)
+    z_ND = descriptor_pass(state, network.to(state.fabric.device), "encoder")
+    labels = (state.partition or build_partition(state.config)).fit(z_ND).labels_
+    info["descriptor_size"] = state.config.discovery.image_size
+    trust = {name: torch.from_numpy(values) for name, values in Trust.fit(z_ND, labels).to_arrays().items()}
+    if state.fabric.is_global_zero:
+        checkpoint.save_model(path, network, state.build, info, checkpoint.nest("trust", trust))
+
+
+def remember(state: TrainState, ids: list[str], z_BD: torch.Tensor) -> None:
+    """Keep the descriptors that the training pass gave for free; every process keeps all of them."""
+    rows = gather(state.fabric, z_BD).cpu()
+    names = [id for part in everywhere(state.fabric, [ids]) for id in part]
+    state.online.update(zip(names, rows, strict=True))
+
+
+def gathers_online(state: TrainState) -> bool:
+    """Tell whether discovery lives on what the training pass sees."""
+    return state.partition is not None and state.config.discovery.descriptors == "online"
+
+
+def set_learning_rate(state: TrainState) -> None:
+    """The rate is a function of the step alone, so there is nothing to save of it."""
+    total = state.config.train.epochs * state.steps_an_epoch
+    factor = 1.0 if state.config.train.schedule == "constant" else one_cycle(state.steps_done / max(1, total - 1))
+    for group in state.optimizer.param_groups:
+        group["lr"] = factor * group["peak"]
+
+
+def one_cycle(progress: float, rise: float = 0.3, start: float = 0.04, end: float = 4e-6) -> float:
+    """Half a cosine up to 1 over the first part of the run, half a cosine down over the rest."""
+    low, part = (start, progress / rise) if progress < rise else (end, (1 - progress) / (1 - rise))
+    return low + (1 - low) * (1 - math.cos(math.pi * min(max(part, 0.0), 1.0))) / 2
+
+
+def step_seed(seed: int, step: int) -> int:
+    """Return a seed for the chance in one step: far from that of every other step and run."""
+    return int(np.random.SeedSequence([seed, step]).generate_state(1, np.uint32)[0])
+
+
+def asked_to_stop(state: TrainState) -> bool:
+    """Leave together: where one process was asked, all leave after the same step."""
+    if state.fabric.world_size == 1:
+        return bool(state.stop)
+    return bool(gather(state.fabric, torch.tensor([state.stop], device=state.fabric.device)).any())
+
+
+def everywhere(fabric: Fabric, items: list[Any]) -> list[Any]:
+    """Return the items of all processes, those of the first process first."""
+    if fabric.world_size == 1:
+        return items
+    parts: list[list[Any]] = [[] for _ in range(fabric.world_size)]
+    torch.distributed.all_gather_object(parts, items)
+    return [item for part in parts for item in part]
+
+
+def not_finite(state: TrainState, losses: dict[str, float], norm: float, ids: list[str]) -> str:
+    """Say which batch broke the run and what can be done."""
+    shown = ", ".join(f"{name} {value:.4g}" for name, value in losses.items())
+    return (
+        f"the loss is not finite at epoch {state.epoch + 1}, step {state.step + 1} "
+        f"({shown}; gradient norm {norm:.4g}); pictures: {', '.join(ids)}. "
+        f"The last good checkpoint is kept in {state.folder / 'checkpoints'}; "
+        "try a lower train.learning_rate or train.clip_norm=1"
+    )

@@ -1,0 +1,240 @@
+"""Everything that changes while a run trains, in one place: built, saved and restored here."""
+
+import itertools
+from collections.abc import Container
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from gbdgc import checkpoint
+from gbdgc.config import Config
+from gbdgc.data import Dataset, concatenate, load_dataset
+from gbdgc.data.loading import Augmentation, TrainingSet
+from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
+from gbdgc.errors import InputError
+from gbdgc.methods import build_method
+from gbdgc.models import Network, build_network
+from gbdgc.training.step import Runner
+
+Partition = GranularBallDomains | KMeansDomains | RandomDomains
+
+
+@dataclass
+class TrainState:
+    """A run in motion. What `save` writes is what changes; the rest follows from the config."""
+
+    config: Config
+    folder: Path
+    fabric: Fabric
+    network: Network
+    runner: Runner
+    average: AveragedModel | None
+    optimizer: torch.optim.Optimizer
+    source: TrainingSet
+    validation: Dataset | None
+    partition: Partition | None
+    build: dict[str, Any]
+    """How to build the network again: what the model file says of itself."""
+
+    epoch: int = 0
+    step: int = 0
+    """Steps done in this epoch."""
+    labels: dict[str, int] = field(default_factory=dict)
+    """The pseudo-domain of each picture, by id."""
+    online: dict[str, Tensor] = field(default_factory=dict)
+    """Descriptors gathered from the training pass, by id."""
+    sums: dict[str, float] = field(default_factory=dict)
+    """Losses summed over this epoch's steps."""
+    best: float = float("inf")
+    """The validation error of the model that is kept."""
+    stop: int = 0
+    """The signal that asked the run to leave."""
+
+    @property
+    def steps_an_epoch(self) -> int:
+        """How many batches make a pass over the source."""
+        return max(1, len(self.source.dataset) // self.config.train.batch_size)
+
+    @property
+    def steps_done(self) -> int:
+        """Steps since the beginning of the run."""
+        return self.epoch * self.steps_an_epoch + self.step
+
+    @property
+    def counting_network(self) -> Network:
+        """The network that is validated and kept: the running average of the weights, where there is one."""
+        return self.network if self.average is None else cast(Network, self.average.module)
+
+    def save(self) -> None:
+        """Write the checkpoint; every process holds the same state, so the first one writes it alone."""
+        if not self.fabric.is_global_zero:
+            return
+        tensors = checkpoint.nest("network", self.network.state_dict())
+        tensors |= checkpoint.nest("optimizer", checkpoint.optimizer_tensors(self.optimizer))
+        if self.average is not None:
+            tensors |= checkpoint.nest("average", self.average.state_dict())
+        if self.partition is not None and self.partition_memory:
+            memory = {name: torch.from_numpy(np.array(value)) for name, value in self.partition_memory.items()}
+            tensors |= checkpoint.nest("memory", memory)
+        if self.online:
+            tensors["online"] = torch.stack(list(self.online.values()))
+        info = {
+            "epoch": self.epoch,
+            "step": self.step,
+            "labels": self.labels,
+            "online": list(self.online),
+            "sums": self.sums,
+            "best": self.best,
+        }
+        checkpoint.rotate_in(self.folder / "checkpoints", tensors, info)
+
+    def restore(self) -> list[str]:
+        """Take up the newest whole checkpoint; returns what was wrong with newer ones."""
+        tensors, info, problems = checkpoint.read_newest(self.folder / "checkpoints")
+        self.network.load_state_dict(checkpoint.nested("network", tensors))
+        checkpoint.restore_optimizer(self.optimizer, checkpoint.nested("optimizer", tensors))
+        if self.average is not None:
+            self.average.load_state_dict(checkpoint.nested("average", tensors))
+        self.epoch, self.step, self.best = info["epoch"], info["step"], info["best"]
+        self.labels, self.sums = info["labels"], info["sums"]
+        self.online = dict(zip(info["online"], tensors.get("online", ()), strict=True))
+        if memory := checkpoint.nested("memory", tensors):
+            self.partition_memory = {name: value.numpy() for name, value in memory.items()}
+        if self.labels:
+            self.source.relabel(self.labels)
+        return problems
+
+    @property
+    def partition_memory(self) -> dict[str, Any]:
+        """What discovery remembers of earlier epochs (in mode "stable" only)."""
+        return getattr(self.partition, "memory_", {})
+
+    @partition_memory.setter
+    def partition_memory(self, memory: dict[str, Any]) -> None:
+        assert self.partition is not None
+        self.partition.memory_ = memory
+
+
+def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
+    """Make everything a run needs from its config: data, network, optimiser, method, partition."""
+    train_part, validation = load_source(config)
+    if config.train.batch_size % fabric.world_size:
+        raise InputError(
+            f"train.batch_size={config.train.batch_size} cannot be shared equally by {fabric.world_size} processes"
+        )
+    data = config.data
+    source = TrainingSet(
+        train_part,
+        Augmentation(
+            crop=data.crop,
+            scale=(data.scale[0], data.scale[1]),
+            flip=data.flip,
+            brightness=data.brightness,
+            contrast=data.contrast,
+            saturation=data.saturation,
+            hue=data.hue,
+            grey=data.grey,
+            blur=data.blur,
+        ),
+        kernel=data.kernel,
+        sigma=data.sigma,
+        seed=config.train.seed,
+        cache_bytes=int(data.cache_gigabytes * 2**30),
+        max_side=data.max_side,
+    )
+    method = build_method(**vars(config.method))
+    model = config.model
+    build = {
+        "backbone": model.backbone,
+        "dim": model.dim,
+        "codewords": model.codewords,
+        "dropout": model.dropout,
+        "codebook": method.network_options["codebook"],
+        **model.options,
+    }
+    torch.manual_seed(config.train.seed)
+    start = (model.weights or True) if model.pretrained else False
+    network = build_network(**build, style=method.network_options["style"], pretrained=start)
+    optimizer = build_optimizer(config, network)
+    average = None
+    if config.train.average > 0:
+        rule = get_ema_multi_avg_fn(config.train.average)  # type: ignore[no-untyped-call]
+        average = AveragedModel(network, multi_avg_fn=rule, use_buffers=True).to(fabric.device)
+    forward, optimizer = fabric.setup(network.train(), optimizer)
+    return TrainState(
+        config=config,
+        folder=folder,
+        fabric=fabric,
+        network=network,
+        runner=Runner(fabric, network, forward, method),
+        average=average,
+        optimizer=optimizer,
+        source=source,
+        validation=validation,
+        partition=build_partition(config) if method.needs_domains else None,
+        build=build,
+    )
+
+
+def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
+    """Return the part of the source to train on and the part kept aside to choose the model by."""
+    data = config.data
+    datasets: dict[str, Dataset] = {}
+    for place in data.source:
+        dataset = load_dataset(place, format=data.format).labelled
+        datasets[unique_name(place, datasets)] = dataset if data.split == "all" else dataset.where(data.split)
+    source = next(iter(datasets.values())) if len(datasets) == 1 else concatenate(datasets)
+    if len(source) < 2:
+        raise InputError(f"{', '.join(data.source)}: {len(source)} labelled pictures; training needs at least 2")
+    if data.validation == 0:
+        if config.train.selection == "validation":
+            raise InputError("train.selection=validation needs data.validation above 0; or take selection=last")
+        return source, None
+    return source.split(1 - data.validation, seed=config.train.seed)
+
+
+def unique_name(place: str, taken: Container[str]) -> str:
+    """Return the last part of a path, numbered where that is taken."""
+    name = Path(place).resolve().name
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(candidate for candidate in names if candidate not in taken)
+
+
+def build_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:
+    """Return the optimiser, with the pretrained encoder in a group of its own."""
+    train = config.train
+    encoder = list(network.backbone.encoder.parameters())
+    members = {id(parameter) for parameter in encoder}
+    rest = [parameter for parameter in network.parameters() if id(parameter) not in members]
+    kinds: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+    rates = (train.encoder_learning_rate or train.learning_rate, train.learning_rate)
+    groups = [{"params": part, "lr": rate, "peak": rate} for part, rate in zip((encoder, rest), rates, strict=True)]
+    return kinds[train.optimizer](groups, weight_decay=train.weight_decay)
+
+
+def build_partition(config: Config) -> Partition:
+    """Return the estimator that finds the latent domains."""
+    discovery = config.discovery
+    n_domains = discovery.n_domains or "auto"
+    seed = config.train.seed
+    if discovery.partition == "random":
+        return RandomDomains(n_domains=n_domains, random_state=seed)
+    if discovery.partition == "kmeans":
+        return KMeansDomains(
+            n_domains=n_domains, n_components=discovery.n_components, mode=discovery.mode, random_state=seed
+        )
+    return GranularBallDomains(
+        n_domains=n_domains,
+        n_components=discovery.n_components,
+        split_margin=discovery.split_margin,
+        max_depth=discovery.max_depth,
+        min_ball_size=discovery.min_ball_size,
+        mode=discovery.mode,
+        random_state=seed,
+    )

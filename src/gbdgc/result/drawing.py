@@ -73,7 +73,9 @@ def plot(result: "Result", ax: "Axes | None", alpha: float) -> "Axes":
         ax.annotate(f"{name}: {result.zones[name]:,.0f}", corners.mean(axis=0), color="white", ha="center")
     ax.set(title=f"{_people(result.count)}", xticks=[], yticks=[], xlim=(0, result.width), ylim=(result.height, 0))
     colours = ScalarMappable(PowerNorm(0.5, 0, heat.peak), _COLOURS)
-    ax.get_figure(root=True).colorbar(colours, ax=ax, label=_per_square(heat.square), shrink=0.8)  # type: ignore[union-attr]
+    figure = ax.get_figure(root=True)
+    if figure is not None:
+        figure.colorbar(colours, ax=ax, label=_per_square(heat.square), shrink=0.8)
     return ax
 
 
@@ -95,11 +97,11 @@ def _heat(result: "Result") -> _Heat:
 
 def _colour_over(picture: Image.Image, heat: _Heat, result: "Result", alpha: float, peak: float) -> Image.Image:
     """Lay the colours over the picture, which pales as they gain, so that its own colours are not taken for them."""
+    shares = _shares(heat.levels / np.float32(peak))
     covered = (0, 0, result.width / heat.pixels, result.height / heat.pixels)
-    levels = Image.fromarray(heat.levels).resize(picture.size, Image.Resampling.BICUBIC, box=covered)
     alpha = min(max(alpha, 0.0), 1.0)
     paler = Image.blend(picture, picture.convert("L").convert("RGB"), 0.75 * alpha)
-    return _coloured(_shares(np.asarray(levels, dtype=np.float32) / np.float32(peak)), paler, alpha)
+    return _coloured(shares.resize(picture.size, Image.Resampling.BICUBIC, box=covered), paler, alpha)
 
 
 def _shares(levels: NDArray[np.float32]) -> Image.Image:
@@ -116,7 +118,7 @@ def _coloured(shares: Image.Image, ground: Image.Image, alpha: float) -> Image.I
     rise = np.clip((np.arange(256) - 8) / 80, 0, 1)
     mask = shares.point((255 * alpha * rise * rise * (3 - 2 * rise)).astype(int).tolist())
     colours = shares.copy()
-    colours.putpalette(_palette().tobytes())
+    colours.putpalette(_palette())
     return Image.composite(colours.convert("RGB"), ground, mask)
 
 
@@ -184,10 +186,10 @@ def _per_square(square: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def _palette() -> NDArray[np.uint8]:
+def _palette() -> bytes:
     from matplotlib import colormaps
 
-    return np.asarray(colormaps[_COLOURS](np.arange(256), bytes=True), dtype=np.uint8)[:, :3]
+    return np.asarray(colormaps[_COLOURS](np.arange(256), bytes=True), dtype=np.uint8)[:, :3].tobytes()
 
 
 @lru_cache(maxsize=32)

@@ -89,7 +89,7 @@ def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
             raise InputError(f"{path}: no picture found as {READERS[name].TITLE}")
     except InputError as error:
         found = looks_like(path)
-        if found is None or found[0] == name:
+        if found is None or found[0] in (name, "folder"):
             raise
         other, reason = found
         raise InputError(f"{error}: this looks like {READERS[other].TITLE} ({reason}); try --format {other}") from error

@@ -12,6 +12,7 @@ from gbdgc.data.formats import (
     jhu,
     label_studio,
     manifest,
+    mat,
     nwpu,
     qnrf,
     shanghaitech,
@@ -45,15 +46,36 @@ WRITERS: dict[str, Callable[[Dataset, Path], None]] = {
 }
 """Every format that can be written."""
 
+_LIKELY_FORMAT = {".json": "coco", ".xml": "cvat", ".csv": "csv", ".jsonl": "manifest"}
+
 
 def recognise(path: Path) -> str:
-    """Return the name of the format that the layout at ``path`` is."""
+    """Return the name of the format that the layout at ``path`` is.
+
+    Labels in a layout that no reader knows are an error, not a folder of pictures without labels.
+    """
     if (found := looks_like(path)) is None:
         raise InputError(
             f"{path}: {'nothing here' if path.is_dir() else 'this file'} looks like data in a format known here "
             f"({', '.join(READERS)}); if it is one of these, name it with --format to learn what is missing"
         )
-    return found[0]
+    name, _ = found
+    if name == "folder" and (stray := _stray_labels(path)):
+        file, likely = stray
+        raise InputError(
+            f"{path}: {file} may be labels of {READERS[likely].TITLE}, but the layout is not; "
+            f"--format {likely} says what is missing, --format folder reads the pictures without labels"
+        )
+    return name
+
+
+def _stray_labels(folder: Path) -> tuple[Path, str] | None:
+    """The first file that may hold labels, and the format that it may be of."""
+    for file in sorted(folder.rglob("*")):
+        likely = mat.format_of(file) if file.suffix == ".mat" else _LIKELY_FORMAT.get(file.suffix)
+        if likely is not None:
+            return file, likely
+    return None
 
 
 def looks_like(path: Path) -> tuple[str, str] | None:

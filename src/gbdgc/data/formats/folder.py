@@ -23,8 +23,10 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
 
 
 def _pictures(path: Path, problems: list[str]) -> Iterator[Path]:
-    if path.is_file() and _is_picture(path.name):
-        yield path
+    if path.is_file():
+        if _is_picture(path.name):
+            yield path
+        return
 
     def unreadable(error: OSError) -> None:
         problems.append(f"{error.filename}: this folder cannot be read ({error.strerror})")

@@ -1,5 +1,6 @@
 """MATLAB files, version 5 and 7.3, as plain Python: a struct is a dict, a cell array a list, a matrix an array."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +19,33 @@ _LOOKS_LIKE = {
 
 def read_variable(path: Path, name: str) -> Any:
     """Return one variable; when it is not there, say what is and which format that looks like."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such label file")
-    try:
-        variables = _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)
-    except Exception as error:
-        # The two libraries raise whatever their parsers trip over: ValueError, TypeError, KeyError, zlib.error ...
-        raise InputError(f"{path}: not a .mat file, or a damaged one ({error}); copy it again") from error
+    variables = _read(path)
     if name not in variables:
-        raise InputError(f"{path}: no {name!r} (found {_quoted(variables)}){_guess(variables)}")
+        found = ", ".join(map(repr, sorted(variables))) or "nothing"
+        guess = _guess(variables)
+        hint = f": this looks like {guess[0]}; try --format {guess[1]}" if guess else ""
+        raise InputError(f"{path}: no {name!r} (found {found}){hint}")
     return variables[name]
 
 
-def _quoted(variables: dict[str, Any]) -> str:
-    return ", ".join(map(repr, sorted(variables))) or "nothing"
+def format_of(path: Path) -> str | None:
+    """Return the name of the format whose labels a file holds, as far as its variables tell."""
+    guess = _guess(_read(path))
+    return guess[1] if guess else None
 
 
-def _guess(variables: dict[str, Any]) -> str:
-    for names, (title, format) in _LOOKS_LIKE.items():
-        if names <= variables.keys():
-            return f": this looks like {title}; try --format {format}"
-    return ""
+def _guess(variables: Mapping[str, Any]) -> tuple[str, str] | None:
+    return next((guess for names, guess in _LOOKS_LIKE.items() if names <= variables.keys()), None)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such label file")
+    try:
+        return _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)
+    except Exception as error:
+        # The two libraries raise whatever their parsers trip over: ValueError, TypeError, KeyError, zlib.error ...
+        raise InputError(f"{path}: not a .mat file, or a damaged one ({error}); copy it again") from error
 
 
 def _read_version_5(path: Path) -> dict[str, Any]:

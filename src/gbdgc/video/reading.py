@@ -1,0 +1,261 @@
+"""Frames of a video or a stream, decoded in a thread of their own.
+
+A file waits for whoever counts, and loses no frame. A live stream does not wait: of the frames that come in while one
+is being counted only the newest is kept; and a stream that breaks is opened again.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbdgc.errors import InputError
+from gbdgc.video.sources import is_live, load_av, open_source, public_name, reason_of
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+    from av.container import InputContainer
+
+_WAITING = 4
+_LONGEST_PAUSE = 30.0
+_STOP_SECONDS = 2.0
+_ROUNDING = 1e-3
+"""Many containers round timestamps to a millisecond."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One picture of many: its time in seconds from the first, itself in RGB, and its number in the source."""
+
+    time: float
+    image: NDArray[np.uint8]
+    index: int
+
+
+def frames(
+    source: str | int | Path,
+    every: float = 1.0,
+    *,
+    live: bool | None = None,
+    retries: int = 8,
+    pause: float = 0.5,
+    report: Callable[[str], None] = _log.warning,
+) -> Generator[Frame, None, None]:
+    """Open a source now and return an iterator over its frames; closing the iterator ends the decoding.
+
+    Parameters
+    ----------
+    source
+        A file, a camera (its number or ``/dev/videoN``), or the address of a stream.
+    every
+        Seconds between frames; 0 gives each one. Of a file the first frame at or after each multiple.
+    live
+        Whether to drop frames rather than fall behind, and to connect again; found out unless given.
+    retries
+        How many times in a row to try to connect again before the stream is given up with an `InputError`.
+    pause
+        Seconds before the first of these attempts; each further pause is twice as long, up to half a minute.
+    report
+        Called with a line of text when a stream breaks or a file is damaged; logs a warning unless given.
+    """
+    if not every >= 0:
+        raise InputError(f"every={every}: must be seconds, 0 or more")
+    container = open_source(source)
+    if live is None:
+        live = is_live(source, container)
+    box = _Mailbox(capacity=1 if live else _WAITING, drop=live)
+    if live:
+        return _deliver(box, lambda: _read_live(source, container, every, box, retries, pause, report))
+    return _deliver(box, lambda: _read_file(source, container, every, box, report))
+
+
+def _deliver(box: "_Mailbox", read: Callable[[], None]) -> Generator[Frame, None, None]:
+    """Run ``read`` in a thread and yield what it puts into the box."""
+
+    def run() -> None:
+        try:
+            read()
+        except BaseException as error:  # carried over to the thread that takes the frames
+            box.finish(error)
+        else:
+            box.finish()
+
+    thread = threading.Thread(target=run, name="gbdgc-video", daemon=True)
+    thread.start()
+    try:
+        while (frame := box.take()) is not None:
+            yield frame
+    finally:
+        box.close()
+        thread.join(_STOP_SECONDS)
+
+
+class _Mailbox:
+    """Frames on their way between two threads: when full, either the writer waits or the oldest is dropped."""
+
+    def __init__(self, capacity: int, drop: bool) -> None:
+        self._frames: deque[Frame] = deque(maxlen=capacity)
+        self._drop = drop
+        self._changed = threading.Condition()
+        self._finished = self._closed = False
+        self._error: BaseException | None = None
+
+    def put(self, frame: Frame) -> bool:
+        """Leave a frame; False when nobody takes frames any more."""
+        with self._changed:
+            if not self._drop:
+                self._changed.wait_for(lambda: self._closed or len(self._frames) < (self._frames.maxlen or 1))
+            self._frames.append(frame)
+            self._changed.notify_all()
+            return not self._closed
+
+    def take(self) -> Frame | None:
+        """Wait for the next frame; None at the end, or the error that ended it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._frames or self._finished)
+            if self._frames:
+                frame = self._frames.popleft()
+                self._changed.notify_all()
+                return frame
+            if self._error is None:
+                return None
+            try:
+                raise self._error
+            finally:
+                self._error = None  # with its traceback it would keep the caller's locals alive in a cycle
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Say that no more frames will come."""
+        with self._changed:
+            self._finished, self._error = True, error
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Say that no more frames will be taken."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def closed_within(self, seconds: float) -> bool:
+        """Wait, but no longer than frames are wanted; True when they no longer are."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._closed, seconds)
+
+
+def _read_file(
+    source: str | int | Path, container: "InputContainer", every: float, box: _Mailbox, report: Callable[[str], None]
+) -> None:
+    """Put one frame for each multiple of ``every`` into the box, by the file's own timestamps."""
+    name, damaged = public_name(source), _Tally()
+    first: float | None = None
+    seconds, due = 0.0, 0.0
+    with container:
+        rate = float(container.streams.video[0].average_rate or 25)
+        whole = _duration(container)
+        try:
+            for index, picture in enumerate(_decoded(container, damaged, threads="AUTO")):
+                stamp = index / rate if picture.pts is None else picture.time
+                first = stamp if first is None else first
+                seconds = stamp - first
+                if seconds < due - _ROUNDING:
+                    continue
+                due = _next_due(seconds, every)
+                if not box.put(Frame(seconds, _upright(picture), index)):
+                    return
+        except load_av().FFmpegError as error:
+            raise InputError(f"{name}: damaged after {seconds:.1f} s ({reason_of(error)})") from error
+    if first is None:
+        raise InputError(f"{name}: damaged or truncated: not one picture can be decoded")
+    if damaged.count:
+        report(f"{name}: {damaged.count} damaged parts were skipped")
+    if whole is not None and seconds < 0.9 * whole - 1:
+        raise InputError(
+            f"{name}: truncated: it ends at {seconds:.1f} s of {whole:.1f} s; copy it again from its origin"
+        )
+
+
+def _read_live(
+    source: str | int | Path,
+    container: "InputContainer | None",
+    every: float,
+    box: _Mailbox,
+    retries: int,
+    pause: float,
+    report: Callable[[str], None],
+) -> None:
+    """Put frames into the box as they come, by the clock; open the stream again whenever it breaks."""
+    name = public_name(source)
+    began, due = time.monotonic(), 0.0
+    index, failures = 0, 0
+    while True:
+        try:
+            with container or open_source(source) as container:
+                for picture in _decoded(container, _Tally(), threads="SLICE"):
+                    failures = 0
+                    seconds = time.monotonic() - began
+                    if seconds >= due:
+                        due = _next_due(seconds, every)
+                        if not box.put(Frame(seconds, _upright(picture), index)):
+                            return
+                    elif box.closed_within(0):
+                        return
+                    index += 1
+            reason = "it ended"
+        except load_av().FFmpegError as error:
+            reason = reason_of(error)
+        except InputError as error:
+            reason = str(error).removeprefix(f"{name}: ")
+        container = None
+        failures += 1
+        if failures > retries:
+            raise InputError(f"{name}: lost ({reason}); {retries} attempts to connect again failed")
+        delay = min(pause * 2 ** (failures - 1), _LONGEST_PAUSE)
+        report(f"{name}: lost ({reason}); connecting again in {delay:g} s, attempt {failures} of {retries}")
+        if box.closed_within(delay):
+            return
+
+
+def _next_due(seconds: float, every: float) -> float:
+    """Return the first multiple of ``every`` that is still to come."""
+    return (int((seconds + _ROUNDING) / every) + 1) * every if every else 0.0
+
+
+@dataclass
+class _Tally:
+    count: int = 0
+
+
+def _decoded(container: "InputContainer", damaged: _Tally, threads: Any) -> Iterator["VideoFrame"]:
+    """Yield pictures, going on behind a damaged packet; frame threads ("AUTO") are faster but hold frames back."""
+    av = load_av()
+    stream = container.streams.video[0]
+    stream.thread_type = threads
+    for packet in container.demux(stream):
+        try:
+            yield from packet.decode()
+        except av.error.InvalidDataError:
+            damaged.count += 1
+
+
+def _duration(container: "InputContainer") -> float | None:
+    """Seconds the pictures should last, where the file says so; sound may last longer."""
+    stream = container.streams.video[0]
+    if stream.duration is not None and stream.time_base is not None:
+        return float(stream.duration * stream.time_base)
+    alone = len(container.streams) == 1 and container.duration is not None
+    return container.duration / 1e6 if alone and container.duration is not None else None
+
+
+def _upright(picture: "VideoFrame") -> NDArray[np.uint8]:
+    """Return the picture in RGB, turned as the camera was held."""
+    image = np.asarray(picture.to_ndarray(format="rgb24"), dtype=np.uint8)
+    return np.ascontiguousarray(np.rot90(image, round(picture.rotation / 90)))

@@ -1,0 +1,102 @@
+"""Writing H.264 that every browser and player shows."""
+
+import os
+from contextlib import ExitStack
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+from gbdgc.video.sources import load_av
+
+FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
+
+_ENCODERS = {"libx264": {"crf": "21", "preset": "veryfast"}, "libopenh264": {}, "mpeg4": {"qscale": "3"}}
+"""The first that this PyAV has is taken; its wheels have libx264."""
+_BT709 = 1
+
+
+class VideoWriter:
+    """Write RGB pictures as a video; the file takes its name when it is complete.
+
+    Used in a ``with`` statement, it completes the file also when the block fails, so that what was written until then
+    can be watched. Without any picture there is no file.
+
+    Parameters
+    ----------
+    path
+        ``.mp4``, ``.m4v``, ``.mov`` or ``.mkv``.
+    fps
+        Pictures a second, as played.
+    size
+        Width and height. H.264 wants both even: an odd one is extended by a pixel. Pictures of another size are
+        scaled to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], fps: float, size: tuple[int, int]) -> None:
+        av = load_av()
+        self.path = Path(path)
+        if self.path.suffix.lower() not in FORMATS:
+            raise InputError(f"{path}: cannot write '{self.path.suffix}'; choose {', '.join(FORMATS)}")
+        if not 0 < fps <= 1000:
+            raise InputError(f"{path}: {fps} pictures a second; choose between 0 and 1000")
+        if min(size) < 1:
+            raise InputError(f"{path}: a video of {size[0]} x {size[1]} pixels has nothing to show")
+        self.size = size
+        self.written = 0
+        codec = next(name for name in _ENCODERS if name in av.codecs_available)
+        with ExitStack() as stack:
+            file = stack.enter_context(atomic_write(self.path))
+            self._container = av.open(file, "w", format=FORMATS[self.path.suffix.lower()])
+            self._stream = self._container.add_stream(codec, rate=Fraction(fps).limit_denominator(1001))
+            self._stream.width, self._stream.height = (side + side % 2 for side in size)
+            self._stream.pix_fmt = "yuv420p"
+            self._stream.options = _ENCODERS[codec]
+            # Without these tags players guess the colours, and guess differently.
+            self._stream.codec_context.colorspace = self._stream.codec_context.color_primaries = _BT709
+            self._stream.codec_context.color_trc = _BT709
+            self._unfinished: ExitStack | None = stack.pop_all()
+
+    def write(self, image: NDArray[np.uint8]) -> None:
+        """Append a picture."""
+        av = load_av()
+        if image.shape[1::-1] != self.size:
+            image = np.asarray(Image.fromarray(image).resize(self.size, Image.Resampling.BICUBIC))
+        height, width = image.shape[:2]
+        if height % 2 or width % 2:
+            image = np.pad(image, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+        picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(image), format="rgb24")
+        self._container.mux(self._stream.encode(picture.reformat(format="yuv420p", dst_colorspace="ITU709")))
+        self.written += 1
+
+    def close(self) -> None:
+        """Complete the file and give it its name; further calls do nothing."""
+        if self._unfinished is None:
+            return
+        unfinished, self._unfinished = self._unfinished, None
+        try:
+            with unfinished:
+                if not self.written:
+                    raise _NothingWritten
+                self._container.mux(self._stream.encode())
+                self._container.close()
+        except _NothingWritten:
+            pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _NothingWritten(Exception):
+    """Makes the atomic write leave no file."""

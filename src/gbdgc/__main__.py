@@ -2,4 +2,5 @@
 
 from gbdgc.cli import main
 
-main()
+if __name__ == "__main__":  # and not in the processes that it starts
+    main()

@@ -1,0 +1,287 @@
+"""`gbdgc data`: convert, check, show and draw data sets."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+if TYPE_CHECKING:
+    from gbdgc.data import Dataset
+    from gbdgc.data.checking import Finding
+    from gbdgc.data.contact_sheet import Section
+
+app = App(name="data", help="Convert, check and look at labelled crowds, or draw some.")
+
+MAX_PIXELS = 200_000_000
+_SHOWN_OF_A_KIND = 24
+
+Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]
+SkipBad = Annotated[bool, Parameter(negative="", show_default=False)]
+
+
+@app.command
+def convert(
+    src: Path,
+    dest: Path,
+    /,
+    *,
+    format: str = "auto",
+    max_side: int = 1920,
+    min_side: int | None = None,
+    quality: int = 95,
+    skip_bad: SkipBad = False,
+    max_pixels: int = MAX_PIXELS,
+) -> None:
+    """Write DEST/images and DEST/manifest.jsonl: pictures of a bounded size, their points with them.
+
+    What is done already is not done again, so a run that was cut short goes on when it is started again.
+
+    Parameters
+    ----------
+    src
+        A data set: a folder or a label file. Nothing is written there.
+    dest
+        The folder for the converted data set.
+    format
+        The format of the labels; auto recognises it.
+    max_side
+        Make a picture smaller whose longer side is over this.
+    min_side
+        Make a picture larger whose shorter side is under this.
+    quality
+        Of the JPEGs, from 1 to 100. A picture that keeps its size is copied as it is.
+    skip_bad
+        Leave out what cannot be read, and list it.
+    max_pixels
+        Refuse larger pictures.
+    """
+    from gbdgc.data.converting import Settings
+    from gbdgc.data.converting import convert as run_conversion
+    from gbdgc.progress import stderr, stdout
+
+    settings = Settings(max_side, min_side, quality, max_pixels)
+    result = run_conversion(src, dest, format, settings=settings, skip_bad=skip_bad)
+    _report_left_out(result.dataset.problems)
+    stderr.print(
+        f"{len(result.dataset)} pictures: {result.redrawn} resized or turned, {result.copied} copied, "
+        f"{result.kept} there already"
+    )
+    stdout.print(str(result.manifest), markup=False, soft_wrap=True)
+    sys.exit(1 if result.dataset.problems else 0)
+
+
+@app.command
+def check(
+    data: Path, /, *, format: str = "auto", as_json: Json = False, out: Path | None = None, max_pixels: int = MAX_PIXELS
+) -> None:
+    """Look for what is wrong: bad files and points, missing labels, the same picture twice. Exit code 1 if any.
+
+    Parameters
+    ----------
+    data
+        A data set: a folder or a label file.
+    format
+        The format of the labels; auto recognises it.
+    as_json
+        Print every finding as JSON instead of a table.
+    out
+        The folder for findings.json and the contact sheet; otherwise runs/data-check/NAME-N.
+    max_pixels
+        Refuse larger pictures.
+    """
+    from gbdgc.cli.data_tables import findings_table
+    from gbdgc.data import load_dataset
+    from gbdgc.data.checking import check as find_problems
+    from gbdgc.data.contact_sheet import write_contact_sheet
+    from gbdgc.files import atomic_write
+    from gbdgc.progress import stdout
+
+    dataset = load_dataset(data, format, skip_bad=True, max_pixels=max_pixels)
+    findings = find_problems(dataset, max_pixels=max_pixels)
+    wrong = sum(finding.wrong for finding in findings)
+    folder = _run_folder("data-check", data, out)
+    report = {
+        "data": str(data),
+        "format": dataset.format,
+        "images": len(dataset),
+        "wrong": wrong,
+        "findings": [_finding_to_dict(finding) for finding in findings],
+        "contact_sheet": str(folder / "contact_sheet.html"),
+    }
+    with atomic_write(folder / "findings.json", "w") as file:
+        json.dump(report, file, indent=2)
+    facts = {"format": dataset.format, "pictures": f"{len(dataset):,}", "things wrong": f"{wrong:,}"}
+    write_contact_sheet(
+        folder / "contact_sheet.html",
+        f"Check of {data.resolve().name}",
+        facts,
+        _finding_sections(findings, dataset),
+        max_pixels=max_pixels,
+    )
+    if as_json:
+        print(json.dumps(report))
+    else:
+        stdout.print(findings_table(findings) if findings else "nothing found")
+        stdout.print(f"{len(dataset)} pictures read as {dataset.format}, {wrong or 'no'} things wrong", markup=False)
+    _say_where(folder / "contact_sheet.html", as_json)
+    sys.exit(1 if wrong else 0)
+
+
+@app.command
+def show(
+    data: Path,
+    /,
+    *,
+    format: str = "auto",
+    images: int = 48,
+    as_json: Json = False,
+    out: Path | None = None,
+    skip_bad: SkipBad = False,
+    max_pixels: int = MAX_PIXELS,
+) -> None:
+    """Print the statistics of a data set, and make a contact sheet from its emptiest picture to its fullest.
+
+    Parameters
+    ----------
+    data
+        A data set: a folder or a label file.
+    format
+        The format of the labels; auto recognises it.
+    images
+        How many pictures the contact sheet has.
+    as_json
+        Print the statistics as JSON instead of tables.
+    out
+        The folder for the contact sheet; otherwise runs/data-show/NAME-N.
+    skip_bad
+        Leave out what cannot be read, and list it.
+    max_pixels
+        Refuse larger pictures.
+    """
+    from gbdgc.cli.data_tables import histogram_table, summary_table
+    from gbdgc.data import load_dataset
+    from gbdgc.data.contact_sheet import Bar, Group, Section, write_contact_sheet
+    from gbdgc.data.statistics import across_counts, histogram, summarise_splits, tag_counts
+    from gbdgc.progress import stdout
+
+    dataset = load_dataset(data, format, skip_bad=skip_bad, max_pixels=max_pixels)
+    summaries, bins, tags = summarise_splits(dataset), histogram(dataset), tag_counts(dataset)
+    folder = _run_folder("data-show", data, out)
+    chosen = across_counts(dataset, images)
+    total = list(summaries.values())[-1]
+    facts = {
+        "format": dataset.format,
+        "pictures": f"{total.images:,}",
+        "heads": f"{total.heads:,}" if total.labelled else "no labels",
+        "median count": f"{total.quantiles['median']:,.0f}" if total.labelled else "–",
+        "splits": ", ".join(f"{name or 'none'} {size:,}" for name, size in dataset.split_sizes().items()),
+    }
+    write_contact_sheet(
+        folder / "contact_sheet.html",
+        data.resolve().name,
+        facts,
+        [Section("Pictures", _what_is_shown(len(chosen), dataset), [Group([sample]) for sample in chosen])],
+        bars=[Bar(f"{each.label} heads", each.images) for each in bins],
+        max_pixels=max_pixels,
+    )
+    if as_json:
+        report = {
+            "data": str(data),
+            "format": dataset.format,
+            "splits": {name: summary.to_dict() for name, summary in summaries.items()},
+            "histogram": [{"low": each.low, "high": each.high, "images": each.images} for each in bins],
+            "tags": tags,
+            "problems": dataset.problems,
+            "contact_sheet": str(folder / "contact_sheet.html"),
+        }
+        print(json.dumps(report))
+    else:
+        stdout.print(summary_table(summaries, dataset.format))
+        if bins:
+            stdout.print(histogram_table(bins))
+        for name, values in tags.items():
+            stdout.print(f"{name}: {', '.join(f'{value} {number}' for value, number in values.items())}", markup=False)
+    _report_left_out(dataset.problems)
+    _say_where(folder / "contact_sheet.html", as_json)
+    sys.exit(1 if dataset.problems else 0)
+
+
+@app.command
+def demo(dest: Path, /, *, images: int = 60, seed: int = 0) -> None:
+    """Draw crowds: a source data set that mixes several domains, and targets of domains it does not have.
+
+    Parameters
+    ----------
+    dest
+        The folder; DEST/source and DEST/targets are made in it.
+    images
+        How many pictures the source has; a fifth of them, and as many of each target, are for testing.
+    seed
+        Another seed, other pictures.
+    """
+    from gbdgc.data.synthetic import draw_demo
+    from gbdgc.errors import InputError
+    from gbdgc.progress import stderr, stdout
+
+    if images < 2:
+        raise InputError(f"--images {images}: a source needs at least 2 pictures, one to train and one to test on")
+    test = max(images // 5, 1)
+    draw_demo(dest, seed=seed, train=images - test, test=test)
+    for folder in (dest / "source", *sorted((dest / "targets").iterdir())):
+        stdout.print(str(folder), markup=False, soft_wrap=True)
+    stderr.print(f"next: gbdgc data show {dest / 'source'}", markup=False, soft_wrap=True)
+
+
+def _run_folder(command: str, data: Path, out: Path | None) -> Path:
+    from gbdgc.runs import new_run_folder, write_environment
+
+    if out is None:
+        out = new_run_folder(command, data.resolve().stem or "data")
+    out.mkdir(parents=True, exist_ok=True)
+    write_environment(out)
+    return out
+
+
+def _say_where(sheet: Path, as_json: bool) -> None:
+    """Print the last line; where stdout is JSON, which says it too, to stderr."""
+    from gbdgc.progress import stderr, stdout
+
+    (stderr if as_json else stdout).print(f"contact sheet: {sheet}", markup=False, soft_wrap=True)
+
+
+def _report_left_out(problems: Sequence[str]) -> None:
+    from gbdgc.progress import stderr
+
+    if problems:
+        stderr.print(f"left out, {len(problems)}:", *problems, sep="\n  ", markup=False, soft_wrap=True)
+
+
+def _finding_to_dict(finding: "Finding") -> dict[str, Any]:
+    return {"kind": finding.kind, "wrong": finding.wrong, "samples": finding.ids, "detail": finding.detail}
+
+
+def _finding_sections(findings: Sequence["Finding"], dataset: "Dataset") -> list["Section"]:
+    from gbdgc.data.checking import KINDS, by_kind
+    from gbdgc.data.contact_sheet import Group, Section
+
+    sections = []
+    for kind, found in by_kind(findings).items():
+        groups = [
+            Group([dataset.by_id(id) for id in finding.ids[:_SHOWN_OF_A_KIND]], finding.detail)
+            for finding in found[:_SHOWN_OF_A_KIND]
+        ]
+        more = len(found) - len(groups)
+        title = f"{KINDS[kind].title[0].upper()}{KINDS[kind].title[1:]}: {len(found)}"
+        sections.append(
+            Section(title, KINDS[kind].advice, groups, f"and {more} more, in findings.json" if more else "")
+        )
+    return sections
+
+
+def _what_is_shown(number: int, dataset: "Dataset") -> str:
+    if number == len(dataset):
+        return "all of them, from the emptiest to the fullest"
+    return f"{number} of {len(dataset):,}, at equal steps from the emptiest to the fullest"

@@ -1,0 +1,140 @@
+"""What is wrong with a data set: every picture is decoded, every point looked at, every picture compared with all."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from gbdgc.data.duplicates import Portrait, portrait, same_pictures
+from gbdgc.data.images import MAX_PIXELS, image_orientation, read_image
+from gbdgc.data.manifest import Dataset
+from gbdgc.data.parallel import map_unordered
+from gbdgc.data.sample import Points, Sample
+from gbdgc.errors import InputError
+from gbdgc.progress import track
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of finding: its name for people, what to do about it, and whether it means that something is wrong."""
+
+    title: str
+    advice: str
+    wrong: bool = True
+
+
+KINDS = {
+    "unread": Kind("labels or picture that cannot be read", "mend or remove these files; a reader leaves them out"),
+    "undecodable": Kind("picture that does not decode", "copy it again from where it came"),
+    "not_finite": Kind("point that is NaN or infinite", "label the picture again"),
+    "rotation": Kind("labels made before the EXIF rotation", "turn the points as the EXIF data turn the picture"),
+    "shared": Kind("same picture in two splits", "it lets a test be passed by heart; keep it in one split"),
+    "outside": Kind("point outside the picture", "it would be moved to the border; correct or delete it"),
+    "unlabelled": Kind("no labels, though others of its split have some", "label it, or remove it from the split"),
+    "repeated": Kind("same picture twice in a split", "it weighs double; keep one, with the better labels"),
+    "doubled": Kind("point that stands twice", "one head is counted as two; delete one of them"),
+    "empty": Kind("empty scene", "nobody is in it: useful, if it is so", wrong=False),
+    "unlabelled_split": Kind("split without labels", "it can be counted, not trained or evaluated on", wrong=False),
+}
+"""Every kind of finding, the gravest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found, the samples it is about, and the particulars."""
+
+    kind: str
+    ids: tuple[str, ...]
+    detail: str
+
+    @property
+    def wrong(self) -> bool:
+        """Whether something is to be mended."""
+        return KINDS[self.kind].wrong
+
+
+def check(dataset: Dataset, *, max_pixels: int = MAX_PIXELS, workers: int | None = None) -> list[Finding]:
+    """Return what there is to say about a data set, the gravest first; see `KINDS`.
+
+    Read the data set with ``skip_bad=True``: what the reader left out is then among the findings.
+    """
+    found = [Finding("unread", (), problem) for problem in dataset.problems]
+    examine = partial(_examine, max_pixels=max_pixels)
+    portraits: dict[str, Portrait] = {}
+    for id, own, findings in track(map_unordered(examine, dataset, workers=workers), "checking", total=len(dataset)):
+        found += findings
+        if own is not None:
+            portraits[id] = own
+    found += _missing_labels(dataset)
+    found += _same_pictures([sample for sample in dataset if sample.id in portraits], portraits)
+    gravity, position = list(KINDS), {id: index for index, id in enumerate(dataset.ids)}
+    return sorted(found, key=lambda finding: (gravity.index(finding.kind), [position[id] for id in finding.ids]))
+
+
+def by_kind(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """Return the findings of each kind that there is, in their order."""
+    kinds = dict.fromkeys(finding.kind for finding in findings)
+    return {kind: [finding for finding in findings if finding.kind == kind] for kind in kinds}
+
+
+def _examine(sample: Sample, max_pixels: int) -> tuple[str, Portrait | None, list[Finding]]:
+    """Decode one picture and look at its points."""
+    try:
+        own = portrait(read_image(sample.image, max_pixels=max_pixels))
+        rotated = image_orientation(sample.image, max_pixels=max_pixels) != 1
+    except InputError as error:
+        return sample.id, None, [Finding("undecodable", (sample.id,), str(error)), *_point_findings(sample, False)]
+    return sample.id, own, list(_point_findings(sample, rotated))
+
+
+def _point_findings(sample: Sample, rotated: bool) -> Iterator[Finding]:
+    if sample.points is None:
+        return
+    total = len(sample.points)
+    if total == 0:
+        yield Finding("empty", (sample.id,), "no heads")
+    points: Points = sample.points[np.isfinite(sample.points).all(axis=1)]
+    if len(points) < total:
+        yield Finding("not_finite", (sample.id,), f"{total - len(points)} of {total} points")
+    if outside := _outside(points, sample.width, sample.height):
+        if rotated and not _outside(points, sample.height, sample.width):
+            detail = f"all points fit into {sample.height} x {sample.width}, not into {sample.width} x {sample.height}"
+            yield Finding("rotation", (sample.id,), detail)
+        else:
+            detail = f"{outside} of {total} points are not within {sample.width} x {sample.height}"
+            yield Finding("outside", (sample.id,), detail)
+    places, times = np.unique(points, axis=0, return_counts=True)
+    if doubled := len(points) - len(places):
+        x, y = places[np.argmax(times)]
+        detail = f"{doubled} of {total} points; ({x:.1f}, {y:.1f}) stands {times.max()} times"
+        yield Finding("doubled", (sample.id,), detail)
+
+
+def _outside(points: Points, width: int, height: int) -> int:
+    """How many points lie beyond the edges; on an edge is still inside."""
+    return int(((points < 0) | (points > (width, height))).any(axis=1).sum())
+
+
+def _missing_labels(dataset: Dataset) -> Iterator[Finding]:
+    """A whole split without labels is meant so, as in NWPU-Crowd's test part; a few pictures of one are forgotten."""
+    for split in dataset.split_sizes():
+        samples = [sample for sample in dataset if sample.split == split]
+        missing = [sample.id for sample in samples if sample.points is None]
+        if len(missing) == len(samples):
+            yield Finding("unlabelled_split", (), f"{split or 'the whole data set'}: {len(missing)} pictures")
+        else:
+            for id in missing:
+                yield Finding("unlabelled", (id,), f"{len(samples) - len(missing)} others have labels")
+
+
+def _same_pictures(samples: Sequence[Sample], portraits: dict[str, Portrait]) -> Iterator[Finding]:
+    for group in same_pictures([portraits[sample.id] for sample in samples]):
+        copies = [samples[index] for index in group]
+        kind = "shared" if len({sample.split for sample in copies}) > 1 else "repeated"
+        exact = len({portraits[sample.id].digest for sample in copies}) == 1
+        heads = [str(sample.count) for sample in copies if sample.count is not None]
+        detail = "equal in every pixel" if exact else "resized, recompressed or retouched"
+        if len(set(heads)) > 1:
+            detail += f"; {' or '.join(heads)} heads"
+        yield Finding(kind, tuple(sample.id for sample in copies), detail)

@@ -1,0 +1,106 @@
+"""Contact sheets: many small pictures with their heads on one HTML page that needs nothing else."""
+
+import os
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from jinja2 import Environment
+from PIL import Image
+
+from gbdgc.data.images import MAX_PIXELS, read_image
+from gbdgc.data.parallel import map_unordered
+from gbdgc.data.sample import Points, Sample
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+from gbdgc.progress import track
+
+_HEIGHT, _MAX_WIDTH = 200, 400
+_QUALITY = 78
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pictures that belong together, and what is to be said about them."""
+
+    samples: Sequence[Sample]
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, a sentence, and groups of pictures; ``more`` says what is not shown."""
+
+    title: str
+    text: str
+    groups: Sequence[Group]
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar of the chart at the top: its length is relative to the longest."""
+
+    label: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Thumbnail:
+    """A small picture: its data, empty where the file does not decode, and its heads as the path of an SVG."""
+
+    width: int
+    height: int
+    data: str
+    heads: str
+
+
+def write_contact_sheet(
+    path: str | os.PathLike[str],
+    title: str,
+    facts: Mapping[str, str],
+    sections: Sequence[Section],
+    *,
+    bars: Sequence[Bar] = (),
+    max_pixels: int = MAX_PIXELS,
+    workers: int | None = None,
+) -> Path:
+    """Write the page and return its path."""
+    samples = {sample.id: sample for section in sections for group in section.groups for sample in group.samples}
+    draw = partial(_draw, max_pixels=max_pixels)
+    drawn = map_unordered(draw, list(samples.values()), workers=workers)
+    thumbnails = dict(track(drawn, "drawing the contact sheet", total=len(samples)))
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        files("gbdgc.data").joinpath("contact_sheet.html").read_text(encoding="utf-8")
+    )
+    page = template.render(title=title, facts=facts, sections=sections, bars=bars, thumbnails=thumbnails)
+    with atomic_write(path, "w") as file:
+        file.write(page)
+    return Path(path)
+
+
+def _draw(sample: Sample, max_pixels: int) -> tuple[str, _Thumbnail]:
+    """Return the sample's id and thumbnail."""
+    scale = min(_HEIGHT / sample.height, _MAX_WIDTH / sample.width)
+    # Twice the pixels that it takes on the page, for sharp screens, but never more than there are.
+    width, height = (max(round(side * scale), 1) for side in (sample.width, sample.height))
+    try:
+        image = Image.fromarray(read_image(sample.image, max_pixels=max_pixels))
+    except InputError:
+        return sample.id, _Thumbnail(width, height, "", "")
+    image.thumbnail((2 * width, 2 * height))
+    buffer = BytesIO()
+    image.save(buffer, "JPEG", quality=_QUALITY)
+    return sample.id, _Thumbnail(width, height, b64encode(buffer.getvalue()).decode(), _heads(sample.points, scale))
+
+
+def _heads(points: Points | None, scale: float) -> str:
+    """Return a path with a stroke of no length, which a round pen makes a dot, at each head."""
+    if points is None:
+        return ""
+    return "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points[np.isfinite(points).all(axis=1)] * scale)

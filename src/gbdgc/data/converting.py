@@ -1,0 +1,272 @@
+"""Converting a data set: pictures of a bounded size, their points with them, and a manifest.
+
+Every finished picture is noted in ``conversion.jsonl`` with what it was made from. A second run does only what is
+missing there, or was made from another file or with other settings; so a run that was cut short goes on when it is
+started again. There is a manifest only once everything is done.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from PIL import Image
+
+from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, RGB, image_orientation, read_image
+from gbdgc.data.manifest import Dataset
+from gbdgc.data.parallel import map_unordered
+from gbdgc.data.reading import load_dataset
+from gbdgc.data.sample import Points, Sample
+from gbdgc.data.transforms import resize
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+from gbdgc.progress import track
+
+_IMAGES = "images"
+_JOURNAL = "conversion.jsonl"
+_MANIFEST = "manifest.jsonl"
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*]')
+_SHOWN_PROBLEMS = 20
+_NO_POINTS: Points = np.zeros((0, 2), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How pictures are converted; see `convert`."""
+
+    max_side: int = 1920
+    min_side: int | None = None
+    quality: int = 95
+    max_pixels: int = MAX_PIXELS
+
+    def __post_init__(self) -> None:
+        if self.max_side < 1 or (self.min_side is not None and not 1 <= self.min_side <= self.max_side):
+            raise InputError(
+                f"the sides must be 1 <= min_side <= max_side, but min_side is {self.min_side} "
+                f"and max_side is {self.max_side}"
+            )
+        if not 1 <= self.quality <= 100:
+            raise InputError(f"the quality of a JPEG lies between 1 and 100, not {self.quality}")
+
+    def size_for(self, width: int, height: int) -> tuple[int, int]:
+        """Return the size that a picture gets, in its own proportions."""
+        scale = min(1.0, self.max_side / max(width, height))
+        if self.min_side is not None:
+            scale = max(scale, self.min_side / min(width, height))
+        return max(round(width * scale), 1), max(round(height * scale), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What a conversion did: how many pictures it drew anew, copied, and found done; and what is there now."""
+
+    dataset: Dataset
+    manifest: Path
+    redrawn: int
+    copied: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One picture to convert: where to, but for the suffix, and what its file and the settings are."""
+
+    sample: Sample
+    stem: str
+    origin: list[int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """One line of the journal: a picture that is there, and whole."""
+
+    id: str
+    image: str
+    width: int
+    height: int
+    bytes: int
+    copied: bool
+    origin: list[int | None]
+
+
+def convert(
+    source: str | os.PathLike[str],
+    dest: str | os.PathLike[str],
+    format: str = "auto",
+    *,
+    settings: Settings | None = None,
+    skip_bad: bool = False,
+    workers: int | None = None,
+) -> Conversion:
+    """Write ``dest/images`` and ``dest/manifest.jsonl`` from a data set in any format.
+
+    A picture whose longer side is over ``settings.max_side`` is made smaller, one whose shorter side is under
+    ``settings.min_side`` larger (where a picture is too long to have both, the second counts), as JPEG and its points
+    with it. Any other is copied byte for byte, unless it is stored rotated: then it is written upright.
+
+    Raises
+    ------
+    InputError
+        When a picture is bad and ``skip_bad`` is not set: all of them are listed, what is good is done, and a second
+        run with ``skip_bad`` has only the manifest to write. When the disk is full: what is done stays.
+    """
+    settings = settings or Settings()
+    source, dest = Path(source), Path(dest)
+    dataset = load_dataset(source, format, skip_bad=True, max_pixels=settings.max_pixels)
+    _refuse_overlap(source, dest, dataset)
+    before = _read_journal(dest)
+    jobs = _jobs(dataset, settings)
+    kept = {job.sample.id: before[job.sample.id] for job in jobs if _is_done(job, before, dest)}
+    missing = [job for job in jobs if job.sample.id not in kept]
+    new, bad = _convert_missing(missing, before, kept.values(), dest, settings, workers) if missing else ({}, [])
+    done, problems = kept | new, [*dataset.problems, *bad]
+    if problems and not skip_bad:
+        raise InputError(_report(source, problems, len(done)))
+    converted = Dataset(
+        (_converted(sample, done[sample.id], dest) for sample in dataset if sample.id in done), problems=problems
+    )
+    manifest = converted.save(dest / _MANIFEST)
+    copied = sum(each.copied for each in new.values())
+    return Conversion(converted, manifest, len(new) - copied, copied, len(kept))
+
+
+def _refuse_overlap(source: Path, dest: Path, dataset: Dataset) -> None:
+    """The source is never written to, so neither folder may lie in the other."""
+    folders = {sample.image.parent.resolve() for sample in dataset}
+    if source.is_dir():
+        folders.add(source.resolve())
+    target = dest.resolve()
+    for folder in sorted(folders):
+        if target.is_relative_to(folder) or folder.is_relative_to(target):
+            raise InputError(
+                f"{dest}: this would write among the source's own files in {folder}; choose a folder apart"
+            )
+
+
+def _jobs(dataset: Dataset, settings: Settings) -> list[_Job]:
+    jobs: list[_Job] = []
+    taken: set[str] = set()
+    for sample in dataset:
+        stem = _stem(sample.id)
+        if stem.casefold() in taken:
+            stem = f"{stem}-{sha256(sample.id.encode()).hexdigest()[:12]}"
+        taken.add(stem.casefold())
+        file = sample.image.stat()
+        wanted = (settings.max_side, settings.min_side, settings.quality)
+        jobs.append(_Job(sample, stem, [file.st_size, file.st_mtime_ns, *wanted]))
+    return jobs
+
+
+def _stem(id: str) -> str:
+    """Make a path of an id, which may hold anything, so that it does not lead out of the folder."""
+    path = PurePosixPath(id.replace("\\", "/"))
+    if path.suffix.lower() in IMAGE_SUFFIXES:
+        path = path.with_suffix("")
+    return "/".join([_IMAGES, *(_NOT_IN_NAMES.sub("_", part).strip(" ./") or "_" for part in path.parts)])
+
+
+def _is_done(job: _Job, before: Mapping[str, _Done], dest: Path) -> bool:
+    done = before.get(job.sample.id)
+    if done is None or done.origin != job.origin or PurePosixPath(done.image).with_suffix("").as_posix() != job.stem:
+        return False
+    file = dest / done.image
+    return file.is_file() and file.stat().st_size == done.bytes
+
+
+def _convert_missing(
+    jobs: Sequence[_Job],
+    before: Mapping[str, _Done],
+    kept: Iterable[_Done],
+    dest: Path,
+    settings: Settings,
+    workers: int | None,
+) -> tuple[dict[str, _Done], list[str]]:
+    """Convert on all cores; return what is done, by id, and what is wrong with the others."""
+    done: dict[str, _Done] = {}
+    problems: list[str] = []
+    try:
+        (dest / _MANIFEST).unlink(missing_ok=True)
+        for leftover in (dest / _IMAGES).rglob(".*.part"):
+            leftover.unlink()
+        _write_journal(dest, kept)
+        with (dest / _JOURNAL).open("a", encoding="utf-8") as journal:
+            work = map_unordered(partial(_convert_one, dest=dest, settings=settings), jobs, workers=workers)
+            for outcome in track(work, "converting", total=len(jobs)):
+                if isinstance(outcome, str):
+                    problems.append(outcome)
+                    continue
+                journal.write(json.dumps(asdict(outcome)) + "\n")
+                journal.flush()
+                done[outcome.id] = outcome
+                if (old := before.get(outcome.id)) is not None and old.image != outcome.image:
+                    (dest / old.image).unlink(missing_ok=True)
+    except (InputError, OSError) as error:
+        raise InputError(
+            f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay; "
+            "the same command, run again, goes on from there"
+        ) from error
+    return done, problems
+
+
+def _convert_one(job: _Job, dest: Path, settings: Settings) -> _Done | str:
+    """Convert one picture; return what was done, or what is wrong with the picture."""
+    sample = job.sample
+    size = settings.size_for(sample.width, sample.height)
+    try:
+        # Also what is only copied is decoded, as otherwise a truncated picture would pass for a good one.
+        image = read_image(sample.image, max_pixels=settings.max_pixels)
+        upright = image_orientation(sample.image, max_pixels=settings.max_pixels) == 1
+    except InputError as error:
+        return str(error)
+    copied = upright and size == (sample.width, sample.height)
+    content = sample.image.read_bytes() if copied else _jpeg(resize(image, _NO_POINTS, *size)[0], settings.quality)
+    name = job.stem + (sample.image.suffix.lower() if copied else ".jpg")
+    with atomic_write(dest / name) as file:
+        file.write(content)
+    return _Done(sample.id, name, *size, len(content), copied, job.origin)
+
+
+def _jpeg(image: RGB, quality: int) -> bytes:
+    # Into memory first: Pillow, writing to a full disk, does not say that it is full.
+    buffer = BytesIO()
+    Image.fromarray(image).save(buffer, "JPEG", quality=quality, optimize=True)
+    return buffer.getvalue()
+
+
+def _converted(sample: Sample, done: _Done, dest: Path) -> Sample:
+    factors = np.array([done.width / sample.width, done.height / sample.height], dtype=np.float32)
+    points = None if sample.points is None else sample.points * factors
+    return replace(sample, image=dest / done.image, width=done.width, height=done.height, points=points)
+
+
+def _read_journal(dest: Path) -> dict[str, _Done]:
+    """Return what earlier runs did; a last line that was cut short is as if it were not there."""
+    file = dest / _JOURNAL
+    done = {}
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+        try:
+            entry = _Done(**json.loads(line))
+        except (ValueError, TypeError):
+            continue
+        done[entry.id] = entry
+    return done
+
+
+def _write_journal(dest: Path, entries: Iterable[_Done]) -> None:
+    with atomic_write(dest / _JOURNAL, "w") as file:
+        file.writelines(json.dumps(asdict(entry)) + "\n" for entry in entries)
+
+
+def _report(source: Path, problems: Sequence[str], done: int) -> str:
+    count = "one picture" if len(problems) == 1 else f"{len(problems)} pictures"
+    lines = [f"{source}: {count} cannot be converted:", *(f"  {problem}" for problem in problems[:_SHOWN_PROBLEMS])]
+    if (more := len(problems) - _SHOWN_PROBLEMS) > 0:
+        lines.append(f"  and {more} more")
+    lines.append(f"the other {done} are done; mend these, or leave them out with --skip-bad, and run it again")
+    return "\n".join(lines)

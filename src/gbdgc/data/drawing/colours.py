@@ -1,0 +1,85 @@
+"""Colours of people and things, one RGB for each part of each figure."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbdgc.data.drawing.domains import SceneDomain
+from gbdgc.data.drawing.people import ACCENT, BOTTOM, HAIR, SHOES, SKIN, TOP
+from gbdgc.data.drawing.solids import PARTS
+
+Floats = NDArray[np.float64]
+
+_SKINS = np.array([[0.98, 0.8, 0.7], [0.93, 0.72, 0.58], [0.8, 0.58, 0.44], [0.6, 0.4, 0.28], [0.38, 0.25, 0.18]])
+_HAIRS = np.array(
+    [[0.07, 0.06, 0.06], [0.12, 0.08, 0.06], [0.22, 0.14, 0.08], [0.4, 0.25, 0.13], [0.72, 0.56, 0.32], [0.6, 0.6, 0.6]]
+)
+_HAIR_SHARES = np.array([0.32, 0.24, 0.19, 0.11, 0.08, 0.06])
+_PLAIN = np.array([[0.95, 0.95, 0.93], [0.1, 0.1, 0.12], [0.45, 0.45, 0.48], [0.14, 0.18, 0.32], [0.75, 0.72, 0.64]])
+_JEANS = np.array(
+    [[0.2, 0.28, 0.45], [0.12, 0.15, 0.25], [0.1, 0.1, 0.11], [0.55, 0.48, 0.36], [0.4, 0.4, 0.42], [0.8, 0.78, 0.72]]
+)
+_LEAVES = {TOP: (0.24, 0.4, 0.13), BOTTOM: (0.17, 0.31, 0.1), ACCENT: (0.33, 0.48, 0.18)}
+_METAL = (0.3, 0.31, 0.33)
+
+
+def dress(n: int, domain: SceneDomain, rng: np.random.Generator) -> Floats:
+    """The colours of n people."""
+    colours = np.zeros((n, PARTS, 3))
+    colours[:, SKIN] = _mixed(_SKINS, n, rng)
+    colours[:, HAIR] = _HAIRS[rng.choice(len(_HAIRS), n, p=_HAIR_SHARES)] * rng.uniform(0.7, 1.3, (n, 1))
+    colours[:, BOTTOM] = _JEANS[rng.integers(len(_JEANS), size=n)] * rng.uniform(0.7, 1.2, (n, 1))
+    colours[:, SHOES] = np.where(rng.random((n, 1)) < 0.3, 0.85, 0.14)
+    colours[:, ACCENT] = _vivid(n, rng)
+    plain = rng.random((n, 1)) < 0.55
+    colours[:, TOP] = np.where(plain, _PLAIN[rng.integers(len(_PLAIN), size=n)], _vivid(n, rng))
+    if domain.wardrobe == "winter":
+        colours[:, TOP] = colours[:, TOP] * 0.6 + 0.02
+    elif domain.wardrobe == "fans":
+        team = _vivid(2, rng)[rng.choice(2, n, p=(0.8, 0.2))] * rng.uniform(0.85, 1.15, (n, 1))
+        supporters = rng.random((n, 1)) < rng.uniform(0.1, 0.5)
+        colours[:, TOP] = np.where(supporters, team, colours[:, TOP])
+        colours[:, ACCENT] = np.where(supporters, team[::-1], colours[:, ACCENT])
+    bare = rng.random(n) < domain.bare
+    colours[bare, TOP] = np.where(rng.random((bare.sum(), 1)) < 0.6, colours[bare, SKIN], colours[bare, ACCENT])
+    return colours
+
+
+def paint_thing(kind: str, domain: SceneDomain, rng: np.random.Generator) -> Floats:
+    """The colours of one thing."""
+    colours = np.empty((PARTS, 3))
+    colours[:] = _METAL
+    colours[[TOP, ACCENT, SKIN]] = _vivid(3, rng)
+    if kind in {"tree", "bush"}:
+        for part, leaf in _LEAVES.items():
+            colours[part] = np.array(leaf) * rng.uniform(0.8, 1.2)
+            if domain.snow or domain.fog[1] > 0.02:
+                colours[part] = 0.6 * colours[part] + (0.3 if domain.snow else 0.06)
+        colours[SHOES] = (0.26, 0.2, 0.15)
+    elif kind in {"car", "van"}:
+        colours[TOP] = _PLAIN[rng.integers(len(_PLAIN))] if rng.random() < 0.7 else _vivid(1, rng)[0]
+        colours[BOTTOM], colours[SHOES] = (0.12, 0.15, 0.18), (0.08, 0.08, 0.08)
+        colours[ACCENT] = (0.95, 0.93, 0.8) if kind == "car" else colours[ACCENT]
+    elif kind == "lamp":
+        colours[ACCENT] = (1.0, 0.97, 0.9)
+    elif kind == "bench":
+        colours[TOP] = (0.45, 0.3, 0.18)
+    elif kind in {"barrier", "bin"}:
+        colours[TOP] = np.array(_METAL) * rng.uniform(0.7, 2.2)
+    elif kind in {"parasol", "umbrella", "stall"}:
+        colours[BOTTOM] = (0.5, 0.36, 0.24) if kind == "stall" else 0.75 * colours[TOP]
+        colours[ACCENT] = (0.92, 0.9, 0.86) if rng.random() < 0.6 else colours[ACCENT]
+    return colours
+
+
+def _mixed(palette: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """Colours between neighbours of an ordered palette."""
+    place = rng.beta(1.1, 1.8, n) * (len(palette) - 1.001)
+    first, share = place.astype(int), (place % 1)[:, None]
+    return np.asarray(palette[first] * (1 - share) + palette[first + 1] * share)
+
+
+def _vivid(n: int, rng: np.random.Generator) -> Floats:
+    """Saturated colours of any hue, few of them garish."""
+    hue, value = rng.random((n, 1)), rng.uniform(0.35, 0.95, (n, 1))
+    wheel = np.clip(np.abs((hue + np.array([0, 2 / 3, 1 / 3])) % 1 * 6 - 3) - 1, 0, 1)
+    return np.asarray(value * (1 - rng.beta(2.5, 2, (n, 1)) * (1 - wheel)))

@@ -152,4 +152,4 @@ def paint_backdrop(
     sky = gradient * (1 - cover) + lower * cover
     image = Image.fromarray((np.clip(sky, 0, 1) * 255).astype(np.uint8))
     BACKDROPS[domain.backdrop](ImageDraw.Draw(image), width, height, scale, domain, rng)
-    return np.asarray(image.filter(ImageFilter.GaussianBlur(0.6)), np.float32) / 255
+    return np.asarray(image.filter(ImageFilter.GaussianBlur(0.6)), np.float32) / np.float32(255)

@@ -31,20 +31,21 @@ def _van(rng: np.random.Generator) -> Model:
         Solid((0, 1.35, -0.4), (1.0, 1.0, 2.2), TOP, box=True),
         Solid((0, 0.95, 2.1), (0.98, 0.6, 0.6), TOP, box=True),
         Solid((0, 1.85, 1.85), (0.9, 0.4, 0.4), BOTTOM),
-        Solid((1.0, 1.6, -0.4), (0.02, 0.25, 1.6), ACCENT, box=True),
-        Solid((-1.0, 1.6, -0.4), (0.02, 0.25, 1.6), ACCENT, box=True),
+        Solid((0.55, 0.75, 2.7), (0.14, 0.1, 0.03), ACCENT),
+        Solid((-0.55, 0.75, 2.7), (0.14, 0.1, 0.03), ACCENT),
     ]
+    solids += [Solid((0, 1.75, z), (1.02, 0.32, 0.42), BOTTOM, box=True) for z in (-1.9, -0.9, 0.1, 1.1)]
     solids += [Solid((x, 0.4, z), (0.12, 0.4, 0.4), SHOES) for x in (-0.95, 0.95) for z in (-1.7, 1.7)]
     return Model(tuple(solids), 40.0)
 
 
 def _tree(rng: np.random.Generator) -> Model:
-    """A trunk and some two hundred clumps of leaves of two greens."""
+    """A trunk and some four hundred clumps of leaves of two greens."""
     solids = limb((0, 0, 0), (0.1, 3.0, 0), (0.2, 0.3, 0.2), (0.1, 0.3, 0.1), SHOES)
-    for _ in range(200):
+    for _ in range(420):
         way = rng.normal(size=3)
         way *= rng.uniform(0.45, 1.0) / np.linalg.norm(way)
-        size = rng.uniform(0.16, 0.42)
+        size = rng.uniform(0.1, 0.27)
         centre = (1.5 * way[0], 3.9 + 1.3 * way[1], 1.5 * way[2])
         solids.append(Solid(centre, (size, size * 0.7, size), int(rng.choice([TOP, TOP, BOTTOM, ACCENT]))))
     return Model(tuple(solids), 36.0)
@@ -52,8 +53,8 @@ def _tree(rng: np.random.Generator) -> Model:
 
 def _bush(rng: np.random.Generator) -> Model:
     solids = []
-    for _ in range(90):
-        x, z, size = rng.uniform(-1.1, 1.1), rng.uniform(-0.5, 0.5), rng.uniform(0.1, 0.25)
+    for _ in range(240):
+        x, z, size = rng.uniform(-1.1, 1.1), rng.uniform(-0.5, 0.5), rng.uniform(0.06, 0.16)
         solids.append(Solid((x, rng.uniform(0.1, 0.75), z), (size, size, size), int(rng.choice([TOP, BOTTOM, ACCENT]))))
     return Model(tuple(solids), 48.0)
 

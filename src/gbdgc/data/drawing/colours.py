@@ -19,6 +19,7 @@ _JEANS = np.array(
     [[0.2, 0.28, 0.45], [0.12, 0.15, 0.25], [0.1, 0.1, 0.11], [0.55, 0.48, 0.36], [0.4, 0.4, 0.42], [0.8, 0.78, 0.72]]
 )
 _LEAVES = {TOP: (0.24, 0.4, 0.13), BOTTOM: (0.17, 0.31, 0.1), ACCENT: (0.33, 0.48, 0.18)}
+_HUES = np.array([0.0, 0.0, 0.02, 0.07, 0.13, 0.3, 0.5, 0.56, 0.59, 0.62, 0.65, 0.8, 0.92, 0.97])
 _METAL = (0.3, 0.31, 0.33)
 
 
@@ -30,13 +31,13 @@ def dress(n: int, domain: SceneDomain, rng: np.random.Generator) -> Floats:
     colours[:, BOTTOM] = _JEANS[rng.integers(len(_JEANS), size=n)] * rng.uniform(0.7, 1.2, (n, 1))
     colours[:, SHOES] = np.where(rng.random((n, 1)) < 0.3, 0.85, 0.14)
     colours[:, ACCENT] = _vivid(n, rng)
-    plain = rng.random((n, 1)) < 0.55
+    plain = rng.random((n, 1)) < 0.6
     colours[:, TOP] = np.where(plain, _PLAIN[rng.integers(len(_PLAIN), size=n)], _vivid(n, rng))
     if domain.wardrobe == "winter":
         colours[:, TOP] = colours[:, TOP] * 0.6 + 0.02
     elif domain.wardrobe == "fans":
         team = _vivid(2, rng)[rng.choice(2, n, p=(0.8, 0.2))] * rng.uniform(0.85, 1.15, (n, 1))
-        supporters = rng.random((n, 1)) < rng.uniform(0.1, 0.5)
+        supporters = rng.random((n, 1)) < rng.uniform(0.0, 0.45)
         colours[:, TOP] = np.where(supporters, team, colours[:, TOP])
         colours[:, ACCENT] = np.where(supporters, team[::-1], colours[:, ACCENT])
     bare = rng.random(n) < domain.bare
@@ -57,8 +58,7 @@ def paint_thing(kind: str, domain: SceneDomain, rng: np.random.Generator) -> Flo
         colours[SHOES] = (0.26, 0.2, 0.15)
     elif kind in {"car", "van"}:
         colours[TOP] = _PLAIN[rng.integers(len(_PLAIN))] if rng.random() < 0.7 else _vivid(1, rng)[0]
-        colours[BOTTOM], colours[SHOES] = (0.12, 0.15, 0.18), (0.08, 0.08, 0.08)
-        colours[ACCENT] = (0.95, 0.93, 0.8) if kind == "car" else colours[ACCENT]
+        colours[BOTTOM], colours[SHOES], colours[ACCENT] = (0.14, 0.18, 0.22), (0.08, 0.08, 0.08), (0.85, 0.84, 0.78)
     elif kind == "lamp":
         colours[ACCENT] = (1.0, 0.97, 0.9)
     elif kind == "bench":
@@ -79,7 +79,8 @@ def _mixed(palette: Floats, n: int, rng: np.random.Generator) -> Floats:
 
 
 def _vivid(n: int, rng: np.random.Generator) -> Floats:
-    """Saturated colours of any hue, few of them garish."""
-    hue, value = rng.random((n, 1)), rng.uniform(0.35, 0.95, (n, 1))
+    """Saturated colours, blue and red more often than green, few of them garish."""
+    hue = rng.choice(_HUES, (n, 1)) + rng.normal(0, 0.025, (n, 1))
+    value = rng.uniform(0.4, 1.0, (n, 1))
     wheel = np.clip(np.abs((hue + np.array([0, 2 / 3, 1 / 3])) % 1 * 6 - 3) - 1, 0, 1)
-    return np.asarray(value * (1 - rng.beta(2.5, 2, (n, 1)) * (1 - wheel)))
+    return np.asarray(value * (1 - rng.beta(2.5, 2.2, (n, 1)) * (1 - wheel)))

@@ -21,7 +21,7 @@ TEXELS_PER_METRE = 40.0
 def _noise(rng: np.random.Generator, sigma: float | tuple[float, float]) -> Texture:
     """Blurred noise of unit variance that wraps around."""
     field = gaussian_filter(rng.standard_normal((SIDE, SIDE)), sigma, mode="wrap")
-    return (field / field.std()).astype(np.float32)
+    return np.asarray(field / field.std(), np.float32)
 
 
 def _tinted(grey: Texture, colour: tuple[float, float, float]) -> Texture:
@@ -41,11 +41,13 @@ def _slabs(rng: np.random.Generator, rows: int, columns: int, joint: float, spre
 def _asphalt(rng: np.random.Generator) -> Texture:
     grey = 1 + 0.12 * _noise(rng, 0.7) + 0.06 * _noise(rng, 25)
     cracks = np.abs(_noise(rng, 18)) < 0.025
-    return _tinted(np.where(cracks, 0.75, grey), (0.3, 0.3, 0.31))
+    y, x = np.mgrid[:SIDE, :SIDE]
+    dashes = (x < 0.14 * TEXELS_PER_METRE) & (y % (SIDE // 2) < SIDE // 5)
+    return _tinted(np.where(dashes, grey * 2.3, np.where(cracks, 0.75, grey)), (0.34, 0.34, 0.35))
 
 
 def _tiles(rng: np.random.Generator) -> Texture:
-    grey = _slabs(rng, 12, 8, 1.2, 0.06) * (1 + 0.05 * _noise(rng, 0.8) + 0.06 * _noise(rng, 30))
+    grey = _slabs(rng, 24, 16, 0.9, 0.07) * (1 + 0.05 * _noise(rng, 0.8) + 0.06 * _noise(rng, 30))
     return _tinted(grey, (0.56, 0.51, 0.45))
 
 
@@ -58,7 +60,7 @@ def _grass(rng: np.random.Generator) -> Texture:
     blades, patches = _noise(rng, (1.6, 0.6)), _noise(rng, 28)
     grey = 1 + 0.2 * blades + 0.1 * _noise(rng, 4)
     worn = np.clip(patches - 1.1, 0, 1)[..., None]
-    return _tinted(grey, (0.27, 0.37, 0.14)) * (1 - worn) + worn * _tinted(grey, (0.42, 0.35, 0.24))
+    return np.asarray(_tinted(grey, (0.27, 0.37, 0.14)) * (1 - worn) + worn * _tinted(grey, (0.42, 0.35, 0.24)))
 
 
 def _sand(rng: np.random.Generator) -> Texture:
@@ -78,7 +80,7 @@ def _stands(rng: np.random.Generator) -> Texture:
 def _snow(rng: np.random.Generator) -> Texture:
     trodden = np.clip(_noise(rng, 3) * 0.5 + _noise(rng, 35) - 0.3, 0, 1)[..., None]
     grey = 1 + 0.03 * _noise(rng, 0.8) + 0.04 * _noise(rng, (3, 8))
-    return _tinted(grey, (0.82, 0.85, 0.9)) * (1 - 0.45 * trodden)
+    return np.asarray(_tinted(grey, (0.82, 0.85, 0.9)) * (1 - 0.4 * trodden))
 
 
 def _marble(rng: np.random.Generator) -> Texture:

@@ -41,7 +41,7 @@ def person(rng: np.random.Generator, wardrobe: str) -> Model:
     if skirt:
         solids += limb((0, 0.95, 0), (0, 0.58, 0), (0.16, 0.08, 0.12), (0.24, 0.06, 0.2), BOTTOM)
     hem = 0.62 if coat and rng.random() < 0.6 else 0.9
-    stripes = int(rng.choice([0, 0, 0, 2, 5]))
+    stripes = int(rng.choice([0, 0, 0, 0, 0, 2, 4]))
     for index, solid in enumerate(
         limb((0, hem, 0), (0, 1.22, 0), (0.18 * bulk, 0.09, 0.13 * bulk), (0.2 * bulk, 0.1, 0.13 * bulk), TOP)
     ):

@@ -83,7 +83,7 @@ def _draw_count(domain: SceneDomain, rng: np.random.Generator) -> int:
     low, median, high = domain.counts
     deviation = rng.standard_normal()
     spread = high / median if deviation > 0 else median / low
-    return round(median * spread ** (float(deviation) / 1.645))
+    return round(median * float(spread ** (deviation / 1.645)))
 
 
 def _place_camera(domain: SceneDomain, wanted: int, size: tuple[int, int], rng: np.random.Generator) -> Camera:
@@ -136,7 +136,7 @@ def _stage_people(domain: SceneDomain, camera: Camera, crowd: Crowd, rng: np.ran
         z=crowd.z,
         stature=rng.normal(1.0, 0.055, n).clip(0.85, 1.15) * np.where(children, 0.68, 1.0),
         colours=dress(n, domain, rng),
-        crowding=0.75 * crowd.crowding,
+        crowding=0.6 * crowd.crowding,
         shadow_radius=np.full(n, 0.3),
         shadow_height=np.full(n, 1.65),
     )

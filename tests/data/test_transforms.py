@@ -21,18 +21,18 @@ def marked_picture(width, height, random, spacing=24.0):
     rows = np.arange(spacing, height - spacing / 2, spacing)
     points = np.stack(np.meshgrid(columns, rows), axis=-1).reshape(-1, 2)
     points = points + random.uniform(-4, 4, points.shape)
-    y, x = np.mgrid[:height, :width] + 0.5
-    squares = (x[None] - points[:, 0, None, None]) ** 2 + (y[None] - points[:, 1, None, None]) ** 2
-    image = (255 * np.exp(-squares / 2 / 1.5**2).sum(axis=0)).clip(0, 255)
+    across = np.exp(-((np.arange(width) + 0.5 - points[:, :1]) ** 2) / 2 / 1.5**2)
+    down = np.exp(-((np.arange(height) + 0.5 - points[:, 1:]) ** 2) / 2 / 1.5**2)
+    image = (255 * down.T @ across).clip(0, 255)
     return np.repeat(image[..., None], 3, axis=2).round().astype(np.uint8), points.astype(np.float32)
 
 
 def found_mark(image, x, y, reach):
     """Return the centre of the light around (x, y)."""
-    height, width = image.shape[:2]
-    rows, columns = np.mgrid[:height, :width] + 0.5
-    light = image[..., 1] * ((abs(rows - y) < reach) & (abs(columns - x) < reach)).astype(float)
-    return (light * columns).sum() / light.sum(), (light * rows).sum() / light.sum()
+    left, top = max(round(x - reach), 0), max(round(y - reach), 0)
+    light = image[top : round(y + reach), left : round(x + reach), 1].astype(float)
+    rows, columns = np.indices(light.shape)
+    return (light * columns).sum() / light.sum() + left + 0.5, (light * rows).sum() / light.sum() + top + 0.5
 
 
 def assert_points_are_on_their_marks(image, points, scale=1.0, margin=0.0):
@@ -68,7 +68,7 @@ def test_points_stay_on_their_heads_when_flipped(seed):
     assert_points_are_on_their_marks(image, moved)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=40)
 @given(seeds, st.sampled_from([(1.0, 1.0), (0.6, 1.8)]))
 def test_points_stay_on_their_heads_in_a_random_crop(seed, scale):
     random = np.random.default_rng(seed)

@@ -1,0 +1,65 @@
+"""Decoded pictures kept in memory, up to a limit."""
+
+from collections.abc import Callable, Hashable
+from threading import Lock
+
+from gbdgc.data.images import RGB, read_image
+from gbdgc.data.sample import Sample
+from gbdgc.data.transforms import limit_side, resized
+from gbdgc.errors import InputError
+
+
+class ImageCache:
+    """Reads pictures and keeps what comes first, until ``limit`` bytes are full; safe to share between threads.
+
+    Nothing is ever thrown out. An epoch asks for each picture once, in an order of its own, so with room for a share p
+    of them this finds p of every epoch. To throw out the least recently used would find p^2 / 2 for small p: what was
+    just used is what the next epoch will most likely want last.
+    """
+
+    def __init__(self, limit: int = 0, *, max_side: int | None = None) -> None:
+        self.limit = limit
+        self.max_side = max_side
+        self.size = 0
+        self._kept: dict[Hashable, RGB] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def read(self, sample: Sample) -> RGB:
+        """Return the sample's picture, made smaller where a side is over ``max_side``. Not to be written to."""
+        return self._get(sample.id, lambda: self._decode(sample))
+
+    def read_resized(self, sample: Sample, width: int, height: int) -> RGB:
+        """Return the whole picture at a size.
+
+        Only the result is kept: small, it saves as much decoding as the full picture for a fraction of the memory.
+        """
+
+        def make() -> RGB:
+            full = self._kept.get(sample.id)
+            return resized(self._decode(sample) if full is None else full, width, height)
+
+        return self._get((sample.id, width, height), make)
+
+    def _get(self, key: Hashable, make: Callable[[], RGB]) -> RGB:
+        if (kept := self._kept.get(key)) is not None:
+            return kept
+        image = make()
+        image.flags.writeable = False
+        with self._lock:
+            if key not in self._kept and self.size + image.nbytes <= self.limit:
+                self._kept[key] = image
+                self.size += image.nbytes
+        return image
+
+    def _decode(self, sample: Sample) -> RGB:
+        image = read_image(sample.image)
+        height, width = image.shape[:2]
+        if (width, height) != (sample.width, sample.height):
+            raise InputError(
+                f"{sample.image}: {width} x {height} pixels, but its sample {sample.id} says {sample.width} x "
+                f"{sample.height}; if the picture was changed, load the data set anew"
+            )
+        return limit_side(image, self.max_side)

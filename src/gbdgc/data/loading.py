@@ -1,0 +1,302 @@
+"""The training set with its pseudo-domains, and the batches of an epoch.
+
+Every crop is a function of (seed, epoch, id) and every order one of (seed, epoch): the number of workers, of processes
+and of interruptions changes nothing. So the state of an epoch is the number of its steps done, and nothing more.
+
+Workers are threads: decoding, resizing and density maps leave Python's lock, and all share one cache of pictures.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gbdgc.data import transforms
+from gbdgc.data.cache import ImageCache
+from gbdgc.data.density import Density, adaptive_sigma, density_map
+from gbdgc.data.images import RGB
+from gbdgc.data.manifest import Dataset
+from gbdgc.data.prefetch import made_ahead
+from gbdgc.data.sample import Sample
+from gbdgc.data.sampling import Draw, epoch_order, generator
+from gbdgc.errors import InputError
+
+_BLUR_SIGMA = (0.3, 2.0)
+_NOISE_SIGMA = (2.0, 15.0)
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What chance does to a training picture.
+
+    ``scale`` is the range of the factor, halving as likely as doubling; ``flip``, ``grey``, ``blur`` and ``noise`` are
+    probabilities; the others are the strengths of `transforms.colour_jitter`.
+    """
+
+    crop: int = 320
+    scale: tuple[float, float] = (1.0, 1.0)
+    flip: float = 0.5
+    brightness: float = 0.0
+    contrast: float = 0.0
+    saturation: float = 0.0
+    hue: float = 0.0
+    grey: float = 0.0
+    blur: float = 0.0
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.crop < 1:
+            raise InputError(f"crop={self.crop}: a crop has at least one pixel")
+        if not 0 < self.scale[0] <= self.scale[1]:
+            raise InputError(f"scale={self.scale}: give the smallest and the largest factor, both above 0")
+        for name in ("flip", "grey", "blur", "noise"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name}={getattr(self, name)}: a probability lies between 0 and 1")
+        for name in ("brightness", "contrast", "saturation", "hue"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name}={getattr(self, name)}: a strength is not below 0")
+
+    def recolour(self, image: RGB, random: np.random.Generator) -> RGB:
+        """Change all that does not move points."""
+        jitter = {name: getattr(self, name) for name in ("brightness", "contrast", "saturation", "hue")}
+        if any(jitter.values()):
+            image = transforms.colour_jitter(image, random, **jitter)
+        if random.random() < self.grey:
+            image = transforms.grey(image)
+        if random.random() < self.blur:
+            image = transforms.blur(image, random.uniform(*_BLUR_SIGMA))
+        if random.random() < self.noise:
+            image = transforms.noise(image, random.uniform(*_NOISE_SIGMA), random)
+        return image
+
+
+class Item(NamedTuple):
+    """A training crop: the normalised image (3, H, W) and people per pixel (H, W)."""
+
+    image: NDArray[np.float32]
+    density: Density
+
+
+class Batch(NamedTuple):
+    """Crops with their truth; B pictures of H x W."""
+
+    images: Tensor
+    """(B, 3, H, W), normalised, in `channels_last` order."""
+    density: Tensor
+    """(B, H, W), people per pixel."""
+    domain: Tensor
+    """(B,), the pseudo-domain of each."""
+    ids: list[str]
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """Return the batch on a device."""
+        return Batch(self.images.to(device), self.density.to(device), self.domain.to(device), self.ids)
+
+
+class TrainingSet:
+    """Labelled samples, their pseudo-domains by id, and how their crops are made.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Samples with points. Until `relabel` is called all of them are of domain 0.
+    kernel, sigma, adaptive
+        The density map's: see `density_map`. Adaptive widths look at all neighbours, also those outside the crop.
+    seed : int
+        Of all chance in the crops.
+    cache_bytes : int
+        Memory for decoded pictures.
+    max_side : int, optional
+        Pictures with a longer side are made smaller before all else.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        augmentation: Augmentation | None = None,
+        *,
+        kernel: int = 15,
+        sigma: float = 4.0,
+        adaptive: bool = False,
+        seed: int = 0,
+        cache_bytes: int = 0,
+        max_side: int | None = None,
+    ) -> None:
+        if not dataset:
+            raise InputError("there are no samples to train on")
+        if unlabelled := [sample.id for sample in dataset if sample.points is None]:
+            raise InputError(
+                f"{len(unlabelled)} of {len(dataset)} samples have no labels, such as {unlabelled[0]}; "
+                "train on `dataset.labelled`"
+            )
+        self.dataset = dataset
+        self.augmentation = augmentation or Augmentation()
+        self.kernel = kernel
+        self.sigma = sigma
+        self.adaptive = adaptive
+        self.seed = seed
+        self.cache = ImageCache(cache_bytes, max_side=max_side)
+        self._domains = dict.fromkeys(dataset.ids, 0)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def domains(self) -> dict[str, int]:
+        """Return the pseudo-domain of each id, in the order of the data set."""
+        return dict(self._domains)
+
+    def relabel(self, domains: Mapping[str, int]) -> None:
+        """Replace the pseudo-domains of all samples; the next epoch's batches will have them."""
+        missing = [id for id in self._domains if id not in domains]
+        strange = [id for id in domains if id not in self._domains]
+        if missing or strange:
+            raise InputError(
+                f"pseudo-domains for other samples than these: {len(missing)} are missing{_such_as(missing)}, "
+                f"{len(strange)} are not in the training set{_such_as(strange)}"
+            )
+        self._domains = {id: int(domains[id]) for id in self._domains}
+
+    def item(self, id: str, epoch: int, turn: int = 0) -> Item:
+        """Return the crop of a picture in an epoch; ``turn`` counts the times that the epoch has shown it before."""
+        random = generator("crop", self.seed, epoch, turn, id)
+        augmentation, size = self.augmentation, self.augmentation.crop
+        sample = self.dataset.by_id(id)
+        image = self.cache.read(sample)
+        points = transforms.clamp(_scaled_points(sample, image), image.shape[1], image.shape[0])
+        box = transforms.random_box(image, size, random, augmentation.scale)
+        sigma: float | NDArray[np.float32] = self.sigma
+        if self.adaptive:
+            widths = adaptive_sigma(points, lone=self.sigma)
+            sigma = widths[transforms.within(points, box)] * np.float32(size / box.width)
+        image, points = transforms.resized_crop(image, points, box, size, size)
+        if random.random() < augmentation.flip:
+            image, points = transforms.flip(image, points)
+        image = augmentation.recolour(image, random)
+        return Item(transforms.normalise(image), density_map(points, size, size, kernel=self.kernel, sigma=sigma))
+
+
+class Batches:
+    """The batches of one epoch, made ahead by ``workers`` threads; each iteration begins at ``start``.
+
+    Parameters
+    ----------
+    batch_size : int
+        Pictures a step over all processes together; each process gets the rows of its ``rank``.
+    epoch, seed : int
+        What the order depends on.
+    start : int
+        Steps of this epoch that are done already: their pictures are not touched.
+    workers : int
+        Threads; 0 makes each batch when it is asked for.
+    balanced : bool
+        Fill each batch with the pseudo-domains in equal parts.
+    drop_last : bool
+        Leave out the last batch where it would not be full. A set with fewer pictures than a batch fills it with
+        further crops of the same pictures.
+    """
+
+    def __init__(
+        self,
+        training_set: TrainingSet,
+        batch_size: int,
+        epoch: int,
+        *,
+        seed: int = 0,
+        start: int = 0,
+        workers: int = 2,
+        balanced: bool = False,
+        rank: int = 0,
+        world_size: int = 1,
+        drop_last: bool = True,
+    ) -> None:
+        if batch_size < 1 or batch_size % world_size:
+            raise InputError(f"a batch of {batch_size} cannot be shared equally by {world_size} processes")
+        if not drop_last and world_size > 1:
+            raise InputError("drop_last=False leaves a batch that several processes cannot share; use one process")
+        self.training_set = training_set
+        self.batch_size = batch_size
+        self.epoch = epoch
+        self.seed = seed
+        self.start = start
+        self.workers = workers
+        self.balanced = balanced
+        self.rank = rank
+        self.world_size = world_size
+        self.drop_last = drop_last
+
+    @property
+    def steps(self) -> int:
+        """How many batches the whole epoch has."""
+        if self.drop_last:
+            return max(1, len(self.training_set) // self.batch_size)
+        return -(-len(self.training_set) // self.batch_size)
+
+    def __len__(self) -> int:
+        return max(0, self.steps - self.start)
+
+    def __iter__(self) -> Iterator[Batch]:
+        # The labels of this moment: relabelling while batches are made ahead must not reach into them.
+        domains = self.training_set.domains()
+        parts = self._draws(domains)
+        draws = [draw for part in parts for draw in part]
+        ahead = 2 * self.batch_size // self.world_size
+        with closing(made_ahead(self._item, draws, workers=self.workers, ahead=ahead)) as items:
+            for part in parts:
+                made = list(islice(items, len(part)))
+                yield Batch(
+                    _stack_images([item.image for item in made]),
+                    torch.from_numpy(np.stack([item.density for item in made])),
+                    torch.tensor([domains[draw.id] for draw in part]),
+                    [draw.id for draw in part],
+                )
+
+    def _draws(self, domains: Mapping[str, int]) -> list[list[Draw]]:
+        """Return this process's rows of each batch that is still to come."""
+        length = self.steps * self.batch_size if self.drop_last else len(domains)
+        order = epoch_order(domains, length, seed=self.seed, epoch=self.epoch, balanced=self.balanced)
+        rows = self.batch_size // self.world_size
+        firsts = range(self.start * self.batch_size + self.rank * rows, length, self.batch_size)
+        return [order[first : first + rows] for first in firsts]
+
+    def _item(self, draw: Draw) -> Item:
+        return self.training_set.item(draw.id, self.epoch, draw.turn)
+
+
+def descriptor_images(
+    dataset: Dataset, *, size: int = 224, batch_size: int = 32, workers: int = 2, cache: ImageCache | None = None
+) -> Iterator[tuple[list[str], Tensor]]:
+    """Yield (ids, images) over a data set in its order: whole pictures brought to ``size`` x ``size``, normalised.
+
+    With the ``cache`` of a training set its pictures are seen as training sees them, and decoded once.
+    """
+    pictures = ImageCache() if cache is None else cache
+
+    def image(sample: Sample) -> NDArray[np.float32]:
+        return transforms.normalise(pictures.read_resized(sample, size, size))
+
+    with closing(made_ahead(image, dataset.samples, workers=workers, ahead=2 * batch_size)) as images:
+        for first in range(0, len(dataset), batch_size):
+            ids = dataset.ids[first : first + batch_size]
+            yield ids, _stack_images(list(islice(images, len(ids))))
+
+
+def _stack_images(images: Sequence[NDArray[np.float32]]) -> Tensor:
+    """Stack (3, H, W) images into (B, 3, H, W), keeping their order in memory, which is `channels_last`."""
+    return torch.from_numpy(np.stack([image.transpose(1, 2, 0) for image in images])).permute(0, 3, 1, 2)
+
+
+def _scaled_points(sample: Sample, image: RGB) -> NDArray[np.float32]:
+    """Return the heads where they are on the picture as it was read."""
+    assert sample.points is not None
+    factors = np.array([image.shape[1] / sample.width, image.shape[0] / sample.height], dtype=np.float32)
+    return sample.points * factors
+
+
+def _such_as(ids: Sequence[str]) -> str:
+    return f" (such as {ids[0]})" if ids else ""

@@ -1,0 +1,33 @@
+"""Work done ahead of its use, in order."""
+
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+def made_ahead(
+    make: Callable[[Given], Made], given: Sequence[Given], *, workers: int, ahead: int
+) -> Generator[Made, None, None]:
+    """Yield ``make`` of each, in order, while threads make up to ``ahead`` more.
+
+    What ``make`` raises is raised here. The threads end with the generator, however it ends: close it when leaving
+    early. With no workers each is made when it is asked for.
+    """
+    if workers == 0:
+        yield from map(make, given)
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="gbdgc-data")
+    pending: deque[Future[Made]] = deque()
+    try:
+        for each in given:
+            pending.append(pool.submit(make, each))
+            if len(pending) > ahead:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

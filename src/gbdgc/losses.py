@@ -58,7 +58,7 @@ def orthogonality_loss(semantic_BDHW: Tensor, style_BDHW: Tensor) -> Tensor:
     semantic_BDHW = semantic_BDHW.detach()
     product_BHW = (semantic_BDHW * style_BDHW).sum(dim=1)
     lengths_BHW = torch.linalg.vector_norm(semantic_BDHW, dim=1) * torch.linalg.vector_norm(style_BDHW, dim=1)
-    cosine_BHW = product_BHW / (lengths_BHW + _EPSILON)
+    cosine_BHW: Tensor = product_BHW / (lengths_BHW + _EPSILON)
     return cosine_BHW.square().mean()
 
 

@@ -4,7 +4,7 @@ Shapes: B batch, C channels, H x W the image, h x w = H/4 x W/4.
 All tuples of levels run from fine to coarse: strides 4, 8, 16.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -29,13 +29,17 @@ class Decoder(nn.Module):
     ----------
     encoder_channels : channels of the encoder's levels, fine to coarse.
     widths : for each level, fine to coarse, the output channels of its two convolutions.
+    encoder_scale : root mean square of the encoder's features; the kernels that read them are drawn as many times
+        smaller, so that the decoder's own features start near one, where the codebook's softmax is not saturated.
     """
 
-    def __init__(self, encoder_channels: tuple[int, ...], widths: tuple[tuple[int, int], ...]) -> None:
+    def __init__(
+        self, encoder_channels: tuple[int, ...], widths: tuple[tuple[int, int], ...], encoder_scale: float = 1.0
+    ) -> None:
         super().__init__()
         from_coarser = [outer for _, outer in widths[1:]] + [0]
         self.levels = nn.ModuleList(
-            _double_convolution(skip + below, inner, outer)
+            _double_convolution(below, skip, inner, outer, encoder_scale)
             for skip, below, (inner, outer) in zip(encoder_channels, from_coarser, widths, strict=True)
         )
         self.channels = tuple(outer for _, outer in widths)
@@ -57,6 +61,9 @@ class Backbone(nn.Module):
     encoder : module that maps images (B, 3, H, W) to three levels with strides 4, 8 and 16.
     decoder : the decoder over these levels.
     """
+
+    suitable_dim: ClassVar[int] = 256
+    suitable_codewords: ClassVar[int] = 1024
 
     def __init__(self, encoder: nn.Module, decoder: Decoder) -> None:
         super().__init__()
@@ -87,11 +94,10 @@ def initialise(module: nn.Module) -> None:
             nn.init.zeros_(module.bias)
 
 
-def _double_convolution(inputs: int, inner: int, outer: int) -> nn.Sequential:
-    block = nn.Sequential(
-        nn.Conv2d(inputs, inner, kernel_size=3, padding=1),
-        nn.ReLU(inplace=True),
-        nn.Conv2d(inner, outer, kernel_size=3, padding=1),
-        nn.ReLU(inplace=True),
-    )
-    return block.apply(initialise)
+def _double_convolution(below: int, skip: int, inner: int, outer: int, skip_scale: float) -> nn.Sequential:
+    first = nn.Conv2d(below + skip, inner, kernel_size=3, padding=1)
+    second = nn.Conv2d(inner, outer, kernel_size=3, padding=1)
+    block = nn.Sequential(first, nn.ReLU(inplace=True), second, nn.ReLU(inplace=True)).apply(initialise)
+    with torch.no_grad():
+        first.weight[:, below:] /= skip_scale
+    return block

@@ -34,7 +34,8 @@ _STAGES = (
     _Stage(blocks=3, kernel=5, stride=1, expansion=6, channels=112),
 )
 _LEVELS = (2, 4, 10)  # the blocks after which strides 4, 8 and 16 are as deep as they get
-_DECODER_WIDTHS = ((64, 64), (96, 80), (128, 96))
+_LEVEL_SCALE = 7.0  # the levels end in a linear layer and are that wide with ImageNet weights
+_DECODER_WIDTHS = ((96, 64), (128, 96), (192, 128))
 
 _IMAGENET_MEAN = torch.tensor([0.485, 0.456, 0.406])
 _IMAGENET_DEVIATION = torch.tensor([0.229, 0.224, 0.225])
@@ -47,8 +48,7 @@ class LiteEncoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv_stem = _Convolution(3, _STEM_CHANNELS, kernel=3, stride=2)
-        self.bn0 = _batch_norm(_STEM_CHANNELS)
+        self.stem = _Convolution(3, _STEM_CHANNELS, kernel=3, stride=2)
         blocks: list[nn.Module] = []
         channels = _STEM_CHANNELS
         for stage in _STAGES:
@@ -70,7 +70,7 @@ class LiteEncoder(nn.Module):
 
     def forward(self, images_B3HW: Tensor) -> tuple[Tensor, ...]:
         """Return the three levels, fine to coarse."""
-        signal = _relu6(self.bn0(self.conv_stem(images_B3HW * self.scale + self.shift)))
+        signal = _relu6(self.stem(images_B3HW * self.scale + self.shift))
         levels: list[Tensor] = []
         for index, block in enumerate(self.blocks):
             signal = block(signal)
@@ -90,8 +90,11 @@ class CompactBackbone(Backbone):
         worth trying when training from scratch.
     """
 
+    suitable_dim = 128
+    suitable_codewords = 512
+
     def __init__(self, *, frozen_statistics: bool = True) -> None:
-        super().__init__(LiteEncoder(), Decoder((24, 40, 112), _DECODER_WIDTHS))
+        super().__init__(LiteEncoder(), Decoder((24, 40, 112), _DECODER_WIDTHS, _LEVEL_SCALE))
         self.frozen_statistics = frozen_statistics
 
     def train(self, mode: bool = True) -> Self:
@@ -110,39 +113,41 @@ class _Block(nn.Module):
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
         inner = inputs * expansion
-        self.expands = expansion > 1
         self.is_residual = stride == 1 and inputs == outputs
-        if self.expands:
-            self.expand_conv = _Convolution(inputs, inner, kernel=1)
-            self.bn0 = _batch_norm(inner)
-        self.depthwise_conv = _Convolution(inner, inner, kernel=kernel, stride=stride, groups=inner)
-        self.bn1 = _batch_norm(inner)
-        self.project_conv = _Convolution(inner, outputs, kernel=1)
-        self.bn2 = _batch_norm(outputs)
+        self.expand = _Convolution(inputs, inner, kernel=1) if expansion > 1 else None
+        self.depthwise = _Convolution(inner, inner, kernel=kernel, stride=stride, groups=inner)
+        self.project = _Convolution(inner, outputs, kernel=1)
 
     def forward(self, signal: Tensor) -> Tensor:
-        wide = _relu6(self.bn0(self.expand_conv(signal))) if self.expands else signal
-        filtered = _relu6(self.bn1(self.depthwise_conv(wide)))
-        narrow: Tensor = self.bn2(self.project_conv(filtered))
+        wide = signal if self.expand is None else _relu6(self.expand(signal))
+        narrow: Tensor = self.project(_relu6(self.depthwise(wide)))
         return signal + narrow if self.is_residual else narrow
 
 
 class _Convolution(nn.Conv2d):
-    """Convolution without bias and with TensorFlow's "same" padding for inputs whose sides the stride divides."""
+    """Convolution and the BatchNorm after it, with TensorFlow's "same" padding where the stride divides the sides."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
-        padding = 0 if stride > 1 else kernel // 2
+        padding = kernel // 2 if stride == 1 else 0
         super().__init__(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
+        self.norm = nn.BatchNorm2d(outputs, eps=1e-3, momentum=0.01)
         before = (kernel - stride) // 2
         after = kernel - stride - before
-        self.margins = (before, after, before, after)
+        self.margins = (before, after, before, after) if stride > 1 else None
 
     def forward(self, signal: Tensor) -> Tensor:
-        return super().forward(functional.pad(signal, self.margins) if self.stride[0] > 1 else signal)
-
-
-def _batch_norm(channels: int) -> nn.BatchNorm2d:
-    return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+        if self.margins is not None:
+            signal = functional.pad(signal, self.margins)
+        if self.norm.training:
+            normalised: Tensor = self.norm(super().forward(signal))
+            return normalised
+        # With fixed statistics the norm is a scale and an offset a channel: put into the kernel, a few thousand
+        # numbers, it spares a pass over every feature map, forward and backward.
+        scale = self.norm.weight * (self.norm.get_buffer("running_var") + self.norm.eps).rsqrt()
+        offset = self.norm.bias - self.norm.get_buffer("running_mean") * scale
+        return functional.conv2d(
+            signal, self.weight * scale[:, None, None, None], offset, self.stride, self.padding, groups=self.groups
+        )
 
 
 def _relu6(signal: Tensor) -> Tensor:

@@ -132,8 +132,8 @@ def build_network(
     backbone: str = "compact",
     *,
     pretrained: bool | str | Path = True,
-    dim: int = 256,
-    codewords: int = 1024,
+    dim: int | None = None,
+    codewords: int | None = None,
     codebook: bool = True,
     style: bool = True,
     dropout: float = 0.5,
@@ -146,7 +146,9 @@ def build_network(
     backbone : a name in :data:`BACKBONES`.
     pretrained : start the encoder from ImageNet weights (looked for as :mod:`gbdgc.models.weights` says), from the
         weights in the file given, or from random ones (False).
-    dim, codewords, codebook, style, dropout : see :class:`Network`.
+    dim, codewords : see :class:`Network`; by default as wide as suits the backbone: 256 and 1024 for ``vgg16``,
+        128 and 512 for ``compact``.
+    codebook, style, dropout : see :class:`Network`.
     **backbone_options : arguments of the backbone itself, such as ``frozen_statistics`` of ``compact``.
     """
     if backbone not in BACKBONES:
@@ -154,7 +156,14 @@ def build_network(
     body = BACKBONES[backbone](**backbone_options)
     if pretrained is not False:
         body.encoder.load_state_dict(load_weights(backbone, None if pretrained is True else Path(pretrained)))
-    network = Network(body, dim=dim, codewords=codewords, codebook=codebook, style=style, dropout=dropout)
+    network = Network(
+        body,
+        dim=dim or body.suitable_dim,
+        codewords=codewords or body.suitable_codewords,
+        codebook=codebook,
+        style=style,
+        dropout=dropout,
+    )
     nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     return network
 

@@ -72,8 +72,23 @@ def _rename_vgg16(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _rename_lite(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Drop the underscore in front of every part: ``_blocks.0._bn1.weight`` to ``blocks.0.bn1.weight``."""
-    return {name.replace("._", ".").removeprefix("_"): tensor for name, tensor in tensors.items()}
+    """Name each norm after the convolution it follows: ``_blocks.0._bn1.bias`` to ``blocks.0.depthwise.norm.bias``."""
+    parts = {
+        "_conv_stem": "stem",
+        "_bn0": "stem.norm",
+        "_blocks": "blocks",
+        "_expand_conv": "expand",
+        "_depthwise_conv": "depthwise",
+        "_bn1": "depthwise.norm",
+        "_project_conv": "project",
+        "_bn2": "project.norm",
+    }
+    renamed = {}
+    for name, tensor in tensors.items():
+        # The first norm of a block follows its expansion; where there is none, it is not called _bn0 either.
+        in_block = name.replace("._bn0.", ".expand.norm.")
+        renamed[".".join(parts.get(part, part) for part in in_block.split("."))] = tensor
+    return renamed
 
 
 WEIGHTS: dict[str, Weights] = {
@@ -131,7 +146,7 @@ def fetch(name: str) -> Path:
     cached = cache_path(name)
     tried = []
     if cached.exists():
-        if is_intact(cached):
+        if is_intact(name):
             return cached
         warnings.warn(f"{cached}: damaged; the weights are fetched again", GbdgcWarning, stacklevel=2)
         tried.append(f"{cached}: damaged")
@@ -153,12 +168,13 @@ def fetch(name: str) -> Path:
     )
 
 
-def is_intact(path: Path) -> bool:
-    """Say whether a file of the cache holds the tensors that were once written into it."""
+def is_intact(name: str) -> bool:
+    """Say whether the cache holds the weights of an encoder as they were once written into it."""
+    path = cache_path(name)
     try:
+        tensors = _read_encoder(_weights(name), path)
         with safe_open(path, framework="pt") as file:
-            written = (file.metadata() or {}).get("sha256")
-        return written == _digest(read_tensors(path))
+            return (file.metadata() or {}).get("sha256") == _digest(tensors)
     except (OSError, SafetensorError, InputError):
         return False
 

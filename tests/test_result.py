@@ -28,7 +28,7 @@ def box(left: float, top: float, right: float, bottom: float) -> list[tuple[floa
     return [(left, top), (right, top), (right, bottom), (left, bottom)]
 
 
-def supersampled(density: NDArray[np.float32], polygon: list[tuple[float, float]], fine: int = 16) -> float:
+def supersampled(density: NDArray[np.float32], polygon: list[tuple[float, float]], fine: int = 8) -> float:
     """The same integral the slow way: is each of fine x fine points of a pixel inside, by the winding number?"""
     height, width = density.shape
     y, x = (np.mgrid[: height * fine, : width * fine] + 0.5) / fine
@@ -63,7 +63,11 @@ def test_a_large_picture_is_held_at_a_stride_in_little_memory() -> None:
     result = Result(cells, width=12_000, height=12_000, stride=4)
     assert result.cells.nbytes == 36_000_000
     assert result.count_in(box(0, 0, 12_000, 6_000)) == pytest.approx(result.count / 2)
-    assert max(result.overlay().shape) == 4096
+
+
+def test_the_overlay_of_a_very_large_picture_is_reduced() -> None:
+    result = Result(np.zeros((10, 3000), np.float32), width=12_000, height=40, stride=4)
+    assert result.overlay().shape == (14, 4096, 3)
 
 
 def test_cells_that_do_not_cover_the_picture_are_refused() -> None:
@@ -85,6 +89,17 @@ def test_the_whole_picture_as_a_zone_holds_exactly_the_count(stride: int) -> Non
     assert result.count_in(box(0, 0, WIDTH, HEIGHT)) == result.count
     assert result.count_in(box(0, 0, WIDTH, HEIGHT)[::-1]) == result.count
     assert result.count_in(box(-50, -9, WIDTH + 3.5, HEIGHT + 1000)) == pytest.approx(result.count, rel=1e-12)
+
+
+def test_the_whole_picture_holds_exactly_the_count_however_uneven_the_density() -> None:
+    uneven = np.random.default_rng(0).lognormal(-10, 6, (300, 400))
+    result = Result.from_density(uneven)
+    assert result.count_in(box(0, 0, 400, 300)) == result.count
+
+
+def test_corners_a_hair_apart_do_not_upset_a_zone() -> None:
+    result = a_result()
+    assert result.count_in([(0, 0), (61, 5e-311), (61, 0), (61, 47), (0, 47)]) == pytest.approx(result.count)
 
 
 def test_a_zone_on_pixel_borders_holds_the_sum_of_its_pixels() -> None:
@@ -121,7 +136,7 @@ def test_any_polygon_even_one_that_crosses_itself_holds_what_its_outline_winds_a
 ) -> None:
     polygon = [(float(x), float(y)) for x, y in corners]
     result = a_result()
-    assert result.count_in(polygon) == pytest.approx(supersampled(result.density, polygon), abs=0.05)
+    assert result.count_in(polygon) == pytest.approx(supersampled(result.density, polygon), abs=0.1)
 
 
 def test_a_figure_of_eight_holds_both_its_loops() -> None:

@@ -1,5 +1,6 @@
 """Moving pictures: real files, real local streams that are cut, and videos written and read back."""
 
+import gc
 import re
 import socket
 import struct
@@ -7,10 +8,11 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from fractions import Fraction
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Self
 
@@ -162,6 +164,23 @@ def test_a_truncated_file_gives_its_frames_and_then_says_where_it_ends(tmp_path:
     assert [next(reader).index for _ in range(3)] == [0, 10, 20]
 
 
+def test_an_error_keeps_nothing_of_its_caller_alive(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "a.mp4")
+    path.write_bytes(without_pictures(path.read_bytes()))
+
+    def fail() -> weakref.ref[Frame]:
+        large = Frame(0, picture(0), 0)
+        with suppress(InputError):
+            list(frames(path))
+        return weakref.ref(large)
+
+    gc.disable()
+    try:
+        assert fail()() is None
+    finally:
+        gc.enable()
+
+
 def test_damaged_parts_are_skipped_and_reported(tmp_path: Path) -> None:
     path = make_video(tmp_path / "a.mp4", seconds=4)
     content = bytearray(path.read_bytes())
@@ -292,20 +311,21 @@ class RtspCamera(Camera):
 @pytest.mark.parametrize("kind", ["rtsp", "tcp"])
 def test_a_stream_that_is_cut_is_connected_again_and_the_frames_go_on(tmp_path: Path, kind: str) -> None:
     reports: list[str] = []
-    with RtspCamera(seconds=3) if kind == "rtsp" else mpeg_camera(tmp_path, seconds=1.5) as served:
-        reader = frames(served.address, every=0, pause=0.1, report=reports.append)
-        with closing(reader):
-            before = [next(reader) for _ in range(3)]
+    served = RtspCamera(seconds=5) if kind == "rtsp" else mpeg_camera(tmp_path, seconds=5)
+    with served, closing(frames(served.address, every=0, retries=1, pause=0.1, report=reports.append)) as reader:
+        got = [[next(reader) for _ in range(3)]]
+        for cuts in (1, 2):
             served.online.clear()
-            while not reports:
+            while len(reports) < cuts:
                 time.sleep(0.01)
             served.online.set()
-            after = [next(reader) for _ in range(4)][1:]  # the first may be left from before
-    assert served.visits == 2
-    assert before[-1].time < after[0].time < after[-1].time
-    assert after[0].index > before[-1].index
-    assert after[0].image.shape == (HEIGHT, WIDTH, 3)
-    assert reports == [f"{served.address}: lost (it ended); connecting again in 0.1 s, attempt 1 of 8"]
+            got.append([next(reader) for _ in range(4)][1:])  # the first may be left from before
+    assert served.visits == 3
+    for earlier, later in pairwise(frame for part in got for frame in part):
+        assert earlier.time < later.time
+        assert earlier.index < later.index
+    assert got[-1][-1].image.shape == (HEIGHT, WIDTH, 3)
+    assert reports == [f"{served.address}: lost (it ended); connecting again in 0.1 s, attempt 1 of 1"] * 2
     assert video_threads() == []
 
 
@@ -334,17 +354,16 @@ def test_a_slow_reader_of_a_live_stream_gets_the_newest_frame_and_the_others_are
             ages.append(time.monotonic() - began - got[-1].time)
     steps = np.diff([frame.index for frame in got])
     assert steps.min() > 5, "250 frames in 3 seconds: in each fifth of a second some 16 go by"
-    assert max(ages) < 0.15
+    assert max(ages) < 0.5
 
 
-def test_an_idle_wait_for_a_lost_stream_ends_when_the_reader_is_closed(tmp_path: Path) -> None:
+def test_a_long_wait_for_a_lost_stream_ends_when_the_reader_is_closed(tmp_path: Path) -> None:
+    lost = threading.Event()
     with mpeg_camera(tmp_path, seconds=0.3) as served:
-        reader = frames(served.address, every=0, live=True, pause=60, report=lambda line: None)
+        reader = frames(served.address, every=0, pause=60, report=lambda line: lost.set())
         next(reader)
-    time.sleep(0.2)
-    began = time.monotonic()
+    assert lost.wait(10)
     reader.close()
-    assert time.monotonic() - began < 1
     assert video_threads() == []
 
 

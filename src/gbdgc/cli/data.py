@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -260,7 +261,7 @@ def _report_left_out(problems: Sequence[str]) -> None:
 
 
 def _finding_to_dict(finding: "Finding") -> dict[str, Any]:
-    return {"kind": finding.kind, "wrong": finding.wrong, "samples": finding.ids, "detail": finding.detail}
+    return {**asdict(finding), "wrong": finding.wrong}
 
 
 def _finding_sections(findings: Sequence["Finding"], dataset: "Dataset") -> list["Section"]:
@@ -270,7 +271,7 @@ def _finding_sections(findings: Sequence["Finding"], dataset: "Dataset") -> list
     sections = []
     for kind, found in by_kind(findings).items():
         groups = [
-            Group([dataset.by_id(id) for id in finding.ids[:_SHOWN_OF_A_KIND]], finding.detail)
+            Group([dataset.by_id(id) for id in finding.ids[:_SHOWN_OF_A_KIND]], finding.detail, finding.points)
             for finding in found[:_SHOWN_OF_A_KIND]
         ]
         more = len(found) - len(groups)

@@ -42,11 +42,12 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found, the samples it is about, and the particulars."""
+    """One thing that was found, the samples it is about, the particulars, and which points are bad."""
 
     kind: str
     ids: tuple[str, ...]
     detail: str
+    points: tuple[tuple[float, float], ...] = ()
 
     @property
     def wrong(self) -> bool:
@@ -97,23 +98,27 @@ def _point_findings(sample: Sample, rotated: bool) -> Iterator[Finding]:
     points: Points = sample.points[np.isfinite(sample.points).all(axis=1)]
     if len(points) < total:
         yield Finding("not_finite", (sample.id,), f"{total - len(points)} of {total} points")
-    if outside := _outside(points, sample.width, sample.height):
-        if rotated and not _outside(points, sample.height, sample.width):
-            detail = f"all points fit into {sample.height} x {sample.width}, not into {sample.width} x {sample.height}"
-            yield Finding("rotation", (sample.id,), detail)
-        else:
-            detail = f"{outside} of {total} points are not within {sample.width} x {sample.height}"
-            yield Finding("outside", (sample.id,), detail)
+    width, height = sample.width, sample.height
+    outside = _outside(points, width, height)
+    if len(outside) and rotated and not len(_outside(points, height, width)):
+        detail = f"all points fit into {height} x {width}, but not into {width} x {height}"
+        yield Finding("rotation", (sample.id,), detail)
+    elif len(outside):
+        detail = f"{len(outside)} of {total} points are not within {width} x {height}"
+        yield Finding("outside", (sample.id,), detail, _to_tuples(outside))
     places, times = np.unique(points, axis=0, return_counts=True)
-    if doubled := len(points) - len(places):
-        x, y = places[np.argmax(times)]
-        detail = f"{doubled} of {total} points; ({x:.1f}, {y:.1f}) stands {times.max()} times"
-        yield Finding("doubled", (sample.id,), detail)
+    if len(points) > len(places):
+        detail = f"{len(points) - len(places)} of {total} points are a second time where one is already"
+        yield Finding("doubled", (sample.id,), detail, _to_tuples(places[times > 1]))
 
 
-def _outside(points: Points, width: int, height: int) -> int:
-    """How many points lie beyond the edges; on an edge is still inside."""
-    return int(((points < 0) | (points > (width, height))).any(axis=1).sum())
+def _outside(points: Points, width: int, height: int) -> Points:
+    """Return the points beyond the edges; on an edge is still inside."""
+    return points[((points < 0) | (points > (width, height))).any(axis=1)]
+
+
+def _to_tuples(points: Points) -> tuple[tuple[float, float], ...]:
+    return tuple((float(x), float(y)) for x, y in points)
 
 
 def _missing_labels(dataset: Dataset) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 import os
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
 from io import BytesIO
@@ -26,10 +26,11 @@ _QUALITY = 78
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pictures that belong together, and what is to be said about them."""
+    """Pictures that belong together, what is to be said about them, and points to mark in them."""
 
     samples: Sequence[Sample]
     caption: str = ""
+    marks: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,16 @@ class _Thumbnail:
 
     width: int
     height: int
-    data: str
-    heads: str
+    scale: float
+    data: str = ""
+    heads: str = ""
+
+    def dots(self, points: Points | Sequence[tuple[float, float]]) -> str:
+        """Return a path with a stroke of no length, which a round pen makes a dot, at each point of the picture."""
+        scaled = np.reshape(np.asarray(points, dtype=np.float64) * self.scale, (-1, 2))
+        # What lies outside shows on the edge; as whole tenths, which are short to write.
+        inside = np.clip(scaled[np.isfinite(scaled).all(axis=1)], 0, (self.width, self.height))
+        return "".join(f"M{x:.1f} {y:.1f}h0" for x, y in inside)
 
 
 def write_contact_sheet(
@@ -87,20 +96,15 @@ def write_contact_sheet(
 def _draw(sample: Sample, max_pixels: int) -> tuple[str, _Thumbnail]:
     """Return the sample's id and thumbnail."""
     scale = min(_HEIGHT / sample.height, _MAX_WIDTH / sample.width)
-    # Twice the pixels that it takes on the page, for sharp screens, but never more than there are.
     width, height = (max(round(side * scale), 1) for side in (sample.width, sample.height))
+    small = _Thumbnail(width, height, scale)
     try:
         image = Image.fromarray(read_image(sample.image, max_pixels=max_pixels))
     except InputError:
-        return sample.id, _Thumbnail(width, height, "", "")
+        return sample.id, small
+    # Twice the pixels that it takes on the page, for sharp screens, but never more than there are.
     image.thumbnail((2 * width, 2 * height))
     buffer = BytesIO()
     image.save(buffer, "JPEG", quality=_QUALITY)
-    return sample.id, _Thumbnail(width, height, b64encode(buffer.getvalue()).decode(), _heads(sample.points, scale))
-
-
-def _heads(points: Points | None, scale: float) -> str:
-    """Return a path with a stroke of no length, which a round pen makes a dot, at each head."""
-    if points is None:
-        return ""
-    return "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points[np.isfinite(points).all(axis=1)] * scale)
+    heads = "" if sample.points is None else small.dots(sample.points)
+    return sample.id, replace(small, data=b64encode(buffer.getvalue()).decode(), heads=heads)

@@ -235,7 +235,8 @@ def _convert_one(job: _Job, dest: Path, settings: Settings) -> _Done | str:
 def _jpeg(image: RGB, quality: int) -> bytes:
     # Into memory first: Pillow, writing to a full disk, does not say that it is full.
     buffer = BytesIO()
-    Image.fromarray(image).save(buffer, "JPEG", quality=quality, optimize=True)
+    # Colour at full resolution, as a head may be a few pixels wide.
+    Image.fromarray(image).save(buffer, "JPEG", quality=quality, subsampling=0, optimize=True)
     return buffer.getvalue()
 
 

@@ -50,6 +50,12 @@ class Method(Protocol):
         """Return the losses that look at all images of the batch together."""
 
 
+def density_term(output: Output, density_BHW: Tensor) -> Tensor:
+    """L_den for one pixel: divided by the size of the crop, so that a weight λ means the same for every size."""
+    pixels = density_BHW[0].numel()
+    return losses.density_loss(output.density[:, 0], density_BHW * DENSITY_SCALE) / pixels
+
+
 @dataclass(frozen=True)
 class PlainRegression:
     """Density regression and nothing else (empirical risk minimisation): the baseline of every comparison."""
@@ -71,7 +77,7 @@ class PlainRegression:
 
     def look(self, output: Output, density_BHW: Tensor, head_D: Tensor) -> Piece:
         """Return the density loss alone."""
-        return Piece({"density": losses.density_loss(output.density[:, 0], density_BHW * DENSITY_SCALE)}, {})
+        return Piece({"density": density_term(output, density_BHW)}, {})
 
     def compare(self, descriptors: dict[str, Tensor], domain_B: Tensor) -> Losses:
         """Return nothing: no image is compared with another."""
@@ -112,7 +118,7 @@ class GranularBallGeneralisation:
 
     def look(self, output: Output, density_BHW: Tensor, head_D: Tensor) -> Piece:
         """Return L_den and L_orth, and the rows p_i and t_i for L_sem and L_sty."""
-        made = {"density": losses.density_loss(output.density[:, 0], density_BHW * DENSITY_SCALE)}
+        made = {"density": density_term(output, density_BHW)}
         rows = {}
         if "semantic" in self.weights:
             p_BD = losses.pooled(output.recoded)

@@ -13,8 +13,10 @@ app = App(
     version=__version__,
     help="Count people in pictures, with a counter that generalises to cameras it has never seen.",
 )
+app.command("gbdgc.cli.train:train", help="Train a counter on one source.")
 app.command("gbdgc.cli.domains:domains", help="Find the latent domains in a table of features.")
 app.command("gbdgc.cli.data:app", name="data", help="Convert, check and look at labelled crowds, or draw some.")
+app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verify the ImageNet weights.")
 
 
 def main() -> None:

@@ -1,9 +1,11 @@
 """The epoch: discover the latent domains, fit one pass, validate."""
 
 import csv
+import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
@@ -66,9 +68,9 @@ def discover(state: TrainState) -> None:
         writer = csv.writer(file)
         writer.writerow(["id", "domain"])
         writer.writerows(state.labels.items())
-    row = stability([labels] if previous is None else [previous, labels])[-1]
+    row = asdict(stability([labels] if previous is None else [previous, labels])[-1]) | {"epoch": state.epoch}
     with atomic_write(state.folder / "domains" / f"epoch_{state.epoch:03d}.json", "w") as file:
-        file.write(row.to_json())
+        json.dump({name: None if value != value else value for name, value in row.items()}, file)  # NaN is not JSON
 
 
 def descriptors(state: TrainState) -> tuple[list[str], Descriptors]:
@@ -83,8 +85,10 @@ def descriptor_pass(state: TrainState, network: Network, levels: Levels) -> Desc
     """Describe every picture of the source; each process its share, and all of them get all rows."""
     dataset = state.source.dataset
     share = dataset[state.fabric.global_rank :: state.fabric.world_size]
-    images = descriptor_images(share, size=state.config.discovery.image_size, workers=state.config.data.workers)
-    described = list(zip(*describe(network, images, levels=levels), strict=True))
+    size, workers = state.config.discovery.image_size, state.config.data.workers
+    images = descriptor_images(share, size=size, workers=workers, cache=state.source.cache)
+    on_device = ((ids, pixels.to(state.fabric.device)) for ids, pixels in images)
+    described = list(zip(*describe(network, on_device, levels=levels), strict=True))
     rows = dict(everywhere(state.fabric, described))
     return np.stack([rows[id] for id in dataset.ids])
 
@@ -172,7 +176,7 @@ def describe_model(state: TrainState) -> None:
     path = state.folder / "checkpoints" / checkpoint.BEST
     network, info, _ = checkpoint.load_model(path)
     z_ND = descriptor_pass(state, network.to(state.fabric.device), "encoder")
-    labels = (state.partition or build_partition(state.config)).fit(z_ND).labels_
+    labels = build_partition(state.config).fit(z_ND).labels_
     info["descriptor_size"] = state.config.discovery.image_size
     trust = {name: torch.from_numpy(values) for name, values in Trust.fit(z_ND, labels).to_arrays().items()}
     if state.fabric.is_global_zero:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor
@@ -59,7 +58,7 @@ class TrainState:
     @property
     def steps_an_epoch(self) -> int:
         """How many batches make a pass over the source."""
-        return max(1, len(self.source.dataset) // self.config.train.batch_size)
+        return max(1, len(self.source) // self.config.train.batch_size)
 
     @property
     def steps_done(self) -> int:
@@ -79,9 +78,8 @@ class TrainState:
         tensors |= checkpoint.nest("optimizer", checkpoint.optimizer_tensors(self.optimizer))
         if self.average is not None:
             tensors |= checkpoint.nest("average", self.average.state_dict())
-        if self.partition is not None and self.partition_memory:
-            memory = {name: torch.from_numpy(np.array(value)) for name, value in self.partition_memory.items()}
-            tensors |= checkpoint.nest("memory", memory)
+        memory = {name: torch.from_numpy(values) for name, values in getattr(self.partition, "memory_", {}).items()}
+        tensors |= checkpoint.nest("memory", memory)
         if self.online:
             tensors["online"] = torch.stack(list(self.online.values()))
         info = {
@@ -104,21 +102,12 @@ class TrainState:
         self.epoch, self.step, self.best = info["epoch"], info["step"], info["best"]
         self.labels, self.sums = info["labels"], info["sums"]
         self.online = dict(zip(info["online"], tensors.get("online", ()), strict=True))
-        if memory := checkpoint.nested("memory", tensors):
-            self.partition_memory = {name: value.numpy() for name, value in memory.items()}
+        memory = {name: values.numpy() for name, values in checkpoint.nested("memory", tensors).items()}
+        if memory and isinstance(self.partition, GranularBallDomains | KMeansDomains):
+            self.partition.restore(memory)
         if self.labels:
             self.source.relabel(self.labels)
         return problems
-
-    @property
-    def partition_memory(self) -> dict[str, Any]:
-        """What discovery remembers of earlier epochs (in mode "stable" only)."""
-        return getattr(self.partition, "memory_", {})
-
-    @partition_memory.setter
-    def partition_memory(self, memory: dict[str, Any]) -> None:
-        assert self.partition is not None
-        self.partition.memory_ = memory
 
 
 def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:

@@ -1,0 +1,99 @@
+"""Checkpoints: whole or not at all, and nothing in them that could run."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from gbdgc import checkpoint
+from gbdgc.errors import InputError
+from gbdgc.models import build_network
+
+
+def test_tensors_and_description_come_back(tmp_path: Path) -> None:
+    tensors = {"a": torch.arange(6.0).reshape(2, 3).T, "b/c": torch.tensor(3)}
+    checkpoint.write(tmp_path / "file", tensors, {"epoch": 3, "text": "é"})
+    read, info = checkpoint.read(tmp_path / "file")
+    assert info == {"epoch": 3, "text": "é"}
+    assert all(torch.equal(read[name], tensors[name]) for name in tensors)
+
+
+def test_the_one_before_stays_until_the_next_is_whole(tmp_path: Path) -> None:
+    for epoch in range(3):
+        checkpoint.rotate_in(tmp_path, {"x": torch.tensor(epoch)}, {"epoch": epoch})
+    assert checkpoint.read(tmp_path / checkpoint.LAST)[1]["epoch"] == 2
+    assert checkpoint.read(tmp_path / checkpoint.PREVIOUS)[1]["epoch"] == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [checkpoint.LAST, checkpoint.PREVIOUS]
+
+
+@pytest.mark.parametrize("damage", ["truncate", "empty", "garbage", "remove"])
+def test_a_damaged_last_gives_way_to_the_one_before_and_is_named(tmp_path: Path, damage: str) -> None:
+    for epoch in range(2):
+        checkpoint.rotate_in(tmp_path, {"x": torch.zeros(100)}, {"epoch": epoch})
+    last = tmp_path / checkpoint.LAST
+    content = last.read_bytes()
+    if damage == "remove":
+        last.unlink()
+    else:
+        last.write_bytes({"truncate": content[:-10], "empty": b"", "garbage": b"\x80\x04garbage" * 50}[damage])
+    _, info, problems = checkpoint.read_newest(tmp_path)
+    assert info["epoch"] == 0
+    assert checkpoint.LAST in problems[0]
+
+
+def test_with_no_whole_checkpoint_the_error_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / checkpoint.LAST).write_bytes(b"")
+    with pytest.raises(InputError, match="Start again without --resume"):
+        checkpoint.read_newest(tmp_path)
+
+
+def test_the_optimiser_goes_on_to_the_bit(tmp_path: Path) -> None:
+    def new() -> tuple[torch.nn.Linear, torch.optim.Optimizer]:
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(4, 2)
+        return layer, torch.optim.AdamW([{"params": [layer.weight]}, {"params": [layer.bias]}], lr=0.1)
+
+    def step(layer: torch.nn.Linear, optimizer: torch.optim.Optimizer) -> None:
+        optimizer.zero_grad()
+        layer(torch.ones(3, 4)).square().sum().backward()
+        optimizer.step()
+
+    layer, optimizer = new()
+    step(layer, optimizer)
+    checkpoint.write(tmp_path / "file", checkpoint.optimizer_tensors(optimizer), {})
+    weights = {name: tensor.clone() for name, tensor in layer.state_dict().items()}
+    step(layer, optimizer)
+
+    other, resumed = new()
+    other.load_state_dict(weights)
+    checkpoint.restore_optimizer(resumed, checkpoint.read(tmp_path / "file")[0])
+    step(other, resumed)
+    assert torch.equal(layer.weight, other.weight)
+    assert torch.equal(layer.bias, other.bias)
+
+
+def test_a_model_has_no_style_branch_and_counts_the_same_without_it(tmp_path: Path) -> None:
+    build = {"backbone": "compact", "dim": 16, "codewords": 32}
+    network = build_network(**build, pretrained=False).eval()
+    path = tmp_path / checkpoint.BEST
+    checkpoint.save_model(path, network, build, {"name": "tiny"}, {"trust/mean": torch.zeros(2)})
+    loaded, info, extras = checkpoint.load_model(tmp_path)
+    assert not [name for name in loaded.state_dict() if name.startswith("style")]
+    assert info["name"] == "tiny"
+    assert list(extras) == ["trust/mean"]
+    image = torch.rand(1, 3, 50, 70)
+    with torch.inference_mode():
+        assert torch.equal(loaded.count_map(image), network.count_map(image))
+
+
+def test_the_state_of_a_run_and_files_of_others_are_told_from_models(tmp_path: Path) -> None:
+    checkpoint.write(tmp_path / "state", {"x": torch.zeros(1)}, {"epoch": 1})
+    with pytest.raises(InputError, match=r"state of a run.*best\.safetensors"):
+        checkpoint.load_model(tmp_path / "state")
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.zeros(1)}, tmp_path / "foreign")
+    with pytest.raises(InputError, match="not one of gbdgc's"):
+        checkpoint.load_model(tmp_path / "foreign")
+    with pytest.raises(InputError, match="no such file"):
+        checkpoint.load_model(tmp_path / "nowhere")

@@ -1,0 +1,85 @@
+"""Settings: typed, and kind about mistakes."""
+
+from pathlib import Path
+
+import pytest
+
+from gbdgc.config import Config, find_config, load_config, presets, save_config
+from gbdgc.errors import InputError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "run.yaml"
+    path.write_text("name: mine\ndata:\n  source: [crowds]\n")
+    return path
+
+
+def test_overrides_win_over_the_file_and_the_file_over_defaults(file: Path) -> None:
+    config = load_config(file, ["train.epochs=5", "discovery.descriptors=online", "data.targets=[a,b]"])
+    assert (config.train.epochs, config.discovery.descriptors, config.data.targets) == (5, "online", ["a", "b"])
+    assert config.data.source == ["crowds"]
+    assert config.train.batch_size == 32
+
+
+def test_one_source_needs_no_brackets(file: Path) -> None:
+    assert load_config(file, ["data.source=elsewhere"]).data.source == ["elsewhere"]
+
+
+def test_what_is_saved_is_what_is_read(file: Path, tmp_path: Path) -> None:
+    config = load_config(file, ["model.options.frozen_statistics=false", "train.clip_norm=1"])
+    save_config(config, tmp_path / "again.yaml")
+    assert load_config(tmp_path / "again.yaml") == config
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("train.epoch=5", r"no setting 'train.epoch'; did you mean train.epochs\?"),
+        ("trian.epochs=5", r"did you mean train.epochs\?"),
+        ("train.epochs=five", r"train.epochs: Value 'five'"),
+        ("discovery.partition=bals", r"discovery.partition.*expected one of \['balls', 'kmeans', 'random'\]"),
+        ("epochs", r"'epochs' is not an override; write key.sub=value"),
+    ],
+)
+def test_a_mistake_is_named_with_what_was_meant(file: Path, override: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_config(file, [override])
+
+
+def test_a_file_that_is_no_yaml_or_misses_its_name_says_so(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("a: [1, 2")
+    with pytest.raises(InputError, match=r"bad\.yaml"):
+        load_config(tmp_path / "bad.yaml")
+    (tmp_path / "nameless.yaml").write_text("data: {source: a}")
+    with pytest.raises(InputError, match="name"):
+        load_config(tmp_path / "nameless.yaml")
+
+
+def test_presets_are_found_by_name_and_a_misspelt_one_is_met_with_the_right_one() -> None:
+    assert find_config("compact_sha").name == "compact_sha.yaml"
+    with pytest.raises(InputError, match=r"compact_shaa: no such file.*did you mean compact_sha\?"):
+        find_config("compact_shaa")
+
+
+@pytest.mark.parametrize(
+    "name", ["sha", "shb", "qnrf", "sha_shb", "compact_sha", "compact_shb", "compact_sha_shb", "demo"]
+)
+def test_every_preset_loads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GBDGC_DATA", "/somewhere")
+    assert name in presets()
+    config = load_config(name)
+    assert isinstance(config, Config)
+    assert config.name == name
+    assert name == "demo" or all(source.startswith("/somewhere/") for source in config.data.source)
+
+
+@pytest.mark.parametrize(("name", "k"), [("sha", 4), ("shb", 3), ("qnrf", 6), ("sha_shb", 5)])
+def test_the_papers_presets_are_the_papers(name: str, k: int) -> None:
+    config = load_config(name)
+    train = config.train
+    assert (train.epochs, train.batch_size, train.optimizer, train.selection) == (200, 32, "adam", "last")
+    assert (train.learning_rate, train.weight_decay) == (1e-5, 1e-4)
+    assert (config.data.crop, config.data.flip, config.data.validation) == (320, 0.5, 0)
+    assert (config.discovery.n_domains, config.discovery.split_margin, config.discovery.mode) == (k, 1.05, "paper")
+    assert (config.model.backbone, config.model.dim, config.model.codewords) == ("vgg16", 256, 1024)

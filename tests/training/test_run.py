@@ -1,0 +1,218 @@
+"""A run: what it leaves behind, and that nothing that happens to it changes the outcome."""
+
+import csv
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from gbdgc import checkpoint
+from gbdgc.config import Config
+from gbdgc.errors import InputError
+from gbdgc.training import Run, train
+
+MakeConfig = Callable[..., Config]
+EVERYTHING_WITH_A_MEMORY = {
+    "discovery__mode": "stable",
+    "discovery__descriptors": "online",
+    "train__average": 0.9,
+    "train__schedule": "onecycle",
+    "train__checkpoint_seconds": 0,
+}
+
+
+def command(config: Path, folder: Path, *overrides: str) -> list[str]:
+    return [sys.executable, "-m", "gbdgc", "train", str(config), *overrides, "--out", str(folder)]
+
+
+def outcome(folder: Path) -> dict[str, object]:
+    """Everything that must be the same, to the bit, however often a run was interrupted."""
+    tensors, info = checkpoint.read(folder / "checkpoints" / checkpoint.LAST)
+    best, _ = checkpoint.read(folder / "checkpoints" / checkpoint.BEST)
+    plain = {name: tensor.numpy().tobytes() for name, tensor in (tensors | checkpoint.nest("best", best)).items()}
+    domains = {path.name: path.read_bytes() for path in sorted((folder / "domains").iterdir())}
+    metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for record in metrics:
+        record.pop("images_per_second")
+    return {"tensors": plain, "info": info, "domains": domains, "metrics": metrics}
+
+
+def test_a_run_leaves_a_model_its_settings_its_domains_and_a_record_of_each_epoch(
+    tiny_config: MakeConfig, tmp_path: Path
+) -> None:
+    run = train(tiny_config(), folder=tmp_path / "run")
+    assert run.finished
+    assert {path.name for path in run.folder.iterdir()} == {
+        "checkpoints",
+        "config.yaml",
+        "domains",
+        "environment.json",
+        "metrics.jsonl",
+    }
+    assert [record["epoch"] for record in run.metrics] == [1, 2]
+    assert run.metrics[0]["validation"]["images"] == 4
+    names = sorted(path.name for path in (run.folder / "domains").glob("*.csv"))
+    assert names == ["epoch_000.csv", "epoch_001.csv", "epoch_002.csv"]
+    rows = list(csv.DictReader((run.folder / "domains" / "epoch_002.csv").open()))
+    assert len(rows) == 12
+    assert {row["domain"] for row in rows} == {"0", "1"}
+    stability = json.loads((run.folder / "domains" / "epoch_001.json").read_text())
+    assert 0 <= stability["churn"] <= 1
+    network, info, extras = checkpoint.load_model(run.folder)
+    assert not network.training
+    assert info["selection"] == "validation"
+    assert "trust/cloud" in extras
+
+
+def test_training_lowers_the_loss(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    run = train(tiny_config(train__epochs=8, train__learning_rate=1e-3), folder=tmp_path / "run")
+    first, last = run.metrics[0]["losses"]["density"], run.metrics[-1]["losses"]["density"]
+    assert last < 0.7 * first
+
+
+def test_same_seed_same_bits_another_seed_others(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    runs = [train(tiny_config(train__seed=seed), folder=tmp_path / str(i)) for i, seed in enumerate((1, 1, 2))]
+    first, again, other = (outcome(run.folder)["tensors"] for run in runs)
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_happened(
+    tiny_config: MakeConfig, tiny_file: Path, tmp_path: Path
+) -> None:
+    whole = train(tiny_config(**EVERYTHING_WITH_A_MEMORY), folder=tmp_path / "whole")
+    overrides = [f"{key.replace('__', '.')}={value}" for key, value in EVERYTHING_WITH_A_MEMORY.items()]
+    folder, chance = tmp_path / "killed", random.Random(0)
+    kills = 0
+    for _ in range(40):
+        resume = ["--resume"] if (folder / "config.yaml").exists() else []
+        process = subprocess.Popen(command(tiny_file, folder, *overrides) + resume, stderr=subprocess.PIPE)
+        try:
+            if kills < 5:
+                wait_for_a_sign_of_life(folder, process)
+                process.communicate(timeout=chance.uniform(0.0, 1.5))
+            else:
+                process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            kills += 1
+            continue
+        assert process.returncode == 0
+        break
+    assert kills >= 2
+    assert outcome(folder) == outcome(whole.folder)
+
+
+def wait_for_a_sign_of_life(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """Return when the run has written something since it was started."""
+    started = time.time()
+    while process.poll() is None and time.time() < started + 60:
+        newest = max((path.stat().st_mtime for path in folder.rglob("*") if path.exists()), default=0.0)
+        if newest > started:
+            return
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_leaves_in_order_and_resume_goes_on_in_mid_epoch(
+    tiny_config: MakeConfig, tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(tiny_config(), folder=tmp_path / "whole")
+    stopped = stop_after_the_first_step(tiny_config(), tmp_path / "stopped", number, monkeypatch)
+    assert not stopped.finished
+    _, info = checkpoint.read(stopped.folder / "checkpoints" / checkpoint.LAST)
+    assert (info["epoch"], info["step"]) == (0, 1)
+    resumed = train(tiny_config(), resume=True, folder=stopped.folder)
+    assert resumed.finished
+    assert outcome(resumed.folder) == outcome(whole.folder)
+
+
+def stop_after_the_first_step(
+    config: Config, folder: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Send this very process a signal while its first step is on."""
+    from gbdgc.training import epoch
+
+    original = epoch.backward
+
+    def backward_and_signal(*arguments: object, **options: object) -> object:
+        os.kill(os.getpid(), number)
+        return original(*arguments, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(epoch, "backward", backward_and_signal)
+        return train(config, folder=folder)
+
+
+def test_a_truncated_checkpoint_gives_way_to_the_one_before(
+    tiny_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train(tiny_config(), folder=tmp_path / "run")
+    expected = outcome(run.folder)
+    last = run.folder / "checkpoints" / checkpoint.LAST
+    last.write_bytes(last.read_bytes()[:-1000])
+    again = train(tiny_config(), resume=True, folder=run.folder)
+    assert "last.safetensors" in " ".join(capsys.readouterr().err.split())
+    assert outcome(again.folder) == expected
+
+
+def test_a_full_disk_is_named_and_leaves_the_old_checkpoint_whole(
+    tiny_config: MakeConfig, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = stop_after_the_first_step(tiny_config(), tmp_path / "run", signal.SIGTERM, monkeypatch)
+    last = run.folder / "checkpoints" / checkpoint.LAST
+    before = last.read_bytes()
+
+    def no_room() -> None:
+        # A limit on the size of files is a disk that is full for this process alone.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    answer = subprocess.run(
+        [*command(tiny_file, run.folder), "--resume"], capture_output=True, text=True, timeout=120, preexec_fn=no_room
+    )
+    assert answer.returncode == 1
+    assert "could not be written" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert last.read_bytes() == before
+    assert train(tiny_config(), resume=True, folder=run.folder).finished
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_the_last_good_weights(
+    tiny_config: MakeConfig, tmp_path: Path
+) -> None:
+    config = tiny_config(train__learning_rate=1e30, train__epochs=9, train__checkpoint_seconds=0)
+    with pytest.raises(InputError, match=r"not finite at epoch .* pictures: \d\d, .*learning_rate"):
+        train(config, folder=tmp_path / "run")
+    tensors, _ = checkpoint.read(tmp_path / "run" / "checkpoints" / checkpoint.LAST)
+    assert all(torch.isfinite(tensor).all() for tensor in tensors.values() if tensor.is_floating_point())
+
+
+def test_resuming_with_other_settings_is_refused_by_name(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    run = train(tiny_config(), folder=tmp_path / "run")
+    with pytest.raises(InputError, match=r"train\.learning_rate: 0\.0001 then, 0\.1 now"):
+        train(tiny_config(train__learning_rate=0.1), resume=True, folder=run.folder)
+    with pytest.raises(InputError, match="holds a run already"):
+        train(tiny_config(), folder=run.folder)
+    with pytest.raises(InputError, match="no run to resume"):
+        train(tiny_config(), resume=True, folder=tmp_path / "nowhere")
+
+
+def test_tensorboard_gets_the_same_numbers(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run = train(tiny_config(train__tensorboard=True), folder=tmp_path / "run")
+    events = EventAccumulator(str(run.folder / "tensorboard")).Reload()
+    written = [event.value for event in events.Scalars("validation/mae")]
+    assert written == pytest.approx([record["validation"]["mae"] for record in run.metrics], rel=1e-6)

@@ -1,0 +1,23 @@
+"""Latent-domain discovery: NumPy, SciPy, scikit-learn and Numba. Works where torch is not installed."""
+
+from gbdgc.domains.alignment import align_labels
+from gbdgc.domains.balls import DivisionRules, divide
+from gbdgc.domains.baselines import KMeansDomains, RandomDomains
+from gbdgc.domains.discovery import GranularBallDomains
+from gbdgc.domains.quality import CountSeparation, EpochStability, count_separation, stability
+from gbdgc.domains.tree import Ball, BallTree
+
+__all__ = [
+    "Ball",
+    "BallTree",
+    "CountSeparation",
+    "DivisionRules",
+    "EpochStability",
+    "GranularBallDomains",
+    "KMeansDomains",
+    "RandomDomains",
+    "align_labels",
+    "count_separation",
+    "divide",
+    "stability",
+]

@@ -1,0 +1,114 @@
+"""Division of descriptors into granular balls: the paper's Algorithm 1 up to the final balls.
+
+The equations are in ``equations.py``, the compiled division in ``kernels.py``, its plain twin in ``reference.py``.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gbdgc.domains import kernels
+from gbdgc.domains.tree import REASONS, BallTree, Floats
+from gbdgc.errors import InputError
+
+
+@dataclass(frozen=True)
+class DivisionRules:
+    """What decides whether and how a ball is split; see `GranularBallDomains` for each."""
+
+    split_margin: float = 1.05
+    sharpness: float | str = "sqrt"
+    max_depth: int = 8
+    min_ball_size: int = 1
+    max_iter: int = 10
+    weight_power: str = "assignment"
+
+    def __post_init__(self) -> None:
+        if self.sharpness != "sqrt" and (isinstance(self.sharpness, str) or not 1 < self.sharpness < math.inf):
+            raise InputError(f"sharpness is {self.sharpness!r}: give 'sqrt' or a number above 1")
+        if not 0 < self.split_margin < math.inf:
+            raise InputError(f"split_margin is {self.split_margin}: give a positive number, such as 1.05")
+        for name, least in (("max_depth", 0), ("min_ball_size", 1), ("max_iter", 1)):
+            value = getattr(self, name)
+            if value != int(value) or value < least:
+                raise InputError(f"{name} is {value}: give a whole number of at least {least}")
+        if self.weight_power not in ("assignment", "objective"):
+            raise InputError(f"weight_power is {self.weight_power!r}: give 'assignment' or 'objective'")
+
+    @property
+    def beta(self) -> float:
+        """The sharpness as the equations take it: 0 stands for "sqrt"."""
+        return 0.0 if self.sharpness == "sqrt" else float(self.sharpness)
+
+
+class Grid(NamedTuple):
+    """Descriptors as whole numbers, and the way back: ``origin + unit * rows``."""
+
+    rows: Floats
+    origin: Floats
+    unit: float
+
+
+def on_grid(Z: Floats) -> Grid:
+    """Round descriptors to whole numbers fine enough to matter nowhere and coarse enough to be summed without error.
+
+    The grid is laid about the middle of the range and scaled to its largest half-width: neither the order of the rows
+    nor the sign of an axis nor a positive scale changes what comes out.
+    """
+    high, low = Z.max(axis=0), Z.min(axis=0)
+    origin = high / 2 + low / 2
+    extent = float((high / 2 - low / 2).max())
+    bits = min(40, 52 - math.ceil(math.log2(len(Z) + 1)))
+    rows = Z - origin
+    if extent > 0:
+        rows /= extent
+        rows *= 2.0**bits
+    np.rint(rows, out=rows)
+    return Grid(rows, origin, extent / 2.0**bits)
+
+
+def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:
+    """Divide descriptors into granular balls.
+
+    Parameters
+    ----------
+    Z
+        One row a sample, finite; not changed.
+    rules
+        When and how a ball is split.
+
+    Returns
+    -------
+    BallTree
+        Every ball made on the way. The partition does not depend on the order of the rows, on the sign of an axis or
+        on a positive scale; only where a set is its own mirror image does the sign of an axis have to break the tie.
+    """
+    rules = rules or DivisionRules()
+    rows, origin, unit = on_grid(np.ascontiguousarray(Z, dtype=np.float64))
+    order = np.arange(len(rows), dtype=np.int64)
+    table, center, weights, shape = kernels.divide(
+        rows,
+        order,
+        float(rules.split_margin),
+        rules.beta,
+        int(rules.max_depth),
+        int(rules.min_ball_size),
+        int(rules.max_iter),
+        rules.weight_power == "objective",
+    )
+    return BallTree(
+        parent=table[:, kernels.PARENT].copy(),
+        children=table[:, kernels.LEFT : kernels.RIGHT + 1].copy(),
+        depth=table[:, kernels.DEPTH].copy(),
+        size=table[:, kernels.STOP] - table[:, kernels.START],
+        center=origin + unit * center,
+        weights=weights,
+        radius=unit * shape[:, 1],
+        compactness=unit * shape[:, 0],
+        iterations=table[:, kernels.ITERATIONS].copy(),
+        reason=np.array(REASONS)[table[:, kernels.REASON]],
+        order=order,
+        start=table[:, kernels.START].copy(),
+    )

@@ -1,0 +1,251 @@
+"""`GranularBallDomains`: latent domains from granular balls, as a scikit-learn estimator."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from gbdgc.domains import inputs, stable
+from gbdgc.domains.alignment import name_domains
+from gbdgc.domains.balls import DivisionRules, divide
+from gbdgc.domains.clustering import cluster_distinct, nearest, one_thread
+from gbdgc.domains.reduction import fit_reduction
+from gbdgc.domains.tree import Ball, BallTree, Floats, Integers
+from gbdgc.errors import GbdgcWarning
+
+
+class Discovery(NamedTuple):
+    """What is found in reduced descriptors; domains are numbered from 0."""
+
+    tree: BallTree
+    labels: Integers
+    centers: Floats
+    fallback: bool
+
+
+def discover(Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState) -> Discovery:
+    """Algorithm 1 after PCA: divide, K-means on the balls' centers g_m; a sample inherits its ball's domain."""
+    tree = divide(Z, rules)
+    g = tree.center[tree.leaves]
+    if too_few(g, n_domains):
+        return Discovery(tree, *cluster_distinct(Z, n_domains, random_state)[:2], fallback=True)
+    labels, centers, _ = cluster_distinct(g, n_domains, random_state)
+    return Discovery(tree, labels[tree.ball_labels()], centers, fallback=False)
+
+
+def too_few(g: Floats, n_domains: int) -> bool:
+    """M_b < K; balls about the same center count once, as K-means cannot tell them apart."""
+    return len(g) < n_domains or len(np.unique(g, axis=0)) < n_domains
+
+
+class GranularBallDomains(ClusterMixin, BaseEstimator):
+    """Latent domains by granular balls: divide descriptors into compact balls, then cluster the balls.
+
+    Parameters
+    ----------
+    n_domains : int or "auto", default="auto"
+        How many domains, K; "auto" is max(2, round(N^(1/4))).
+    n_components : int or None, default=256
+        PCA axes kept at most; None takes descriptors as they are.
+    split_margin : float, default=1.05
+        tau: a split is accepted if the children's compactness is below tau times the ball's. Above 1 nearly every split
+        passes and depth and size are what stops; at 0.95 and below often fewer balls than domains are left.
+    sharpness : "sqrt" or float > 1, default="sqrt"
+        beta of the feature weights; "sqrt" is the root of the ball's size, at least 2.
+    max_depth : int, default=8
+        Splits above a ball at most.
+    min_ball_size : int, default=1
+        No ball gets smaller.
+    max_iter : int, default=10
+        Alternations of the weighted 2-means.
+    mode : "paper" or "stable", default="paper"
+        "stable" is robust against outliers and steady over epochs; see the notes.
+    weight_power : "assignment" or "objective", default="assignment"
+        Whether samples are assigned by w, the paper's distance, or by w^beta, the paper's objective.
+    random_state : int, RandomState or None, default=0
+        Seed of K-means.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Domain of each sample.
+    n_domains_ : int
+        How many domains were found.
+    domains_ : ndarray of shape (n_domains_,)
+        Their names, ascending: 0 .. K-1 unless ``previous_labels`` had others.
+    domain_centers_ : ndarray of shape (n_domains_, n_axes)
+        A center for each of ``domains_``, on the reduced axes (mode="stable": in the frame of ``memory_``).
+    balls_ : list of Ball
+        The final balls: center, size, radius, depth, weights, compactness, domain, members, reason.
+    ball_labels_ : ndarray of shape (n_samples,)
+        Index into ``balls_`` for each sample.
+    tree_ : BallTree
+        Every ball made on the way, with parent, children and why it was not split.
+    n_iter_ : int
+        Alternations that the slowest weighted 2-means took.
+    fallback_ : bool
+        True where there were fewer balls than domains, and K-means on all descriptors took over.
+    embedding_ : ndarray of shape (n_samples, n_axes)
+        The descriptors on the reduced axes, where balls and centers lie.
+    memory_ : dict
+        mode="stable" only: plain arrays that carry the past into the next fit; see `restore`.
+
+    Notes
+    -----
+    Same input and seed give the same bits, whatever the number of threads. The balls do not depend on the order of the
+    rows, on the sign of an axis or on a positive scale.
+
+    mode="stable" clips descriptors at twice the median radius, lets balls count by their size, polishes the domains on
+    the samples and, when ``fit`` is given ``previous_labels``, averages descriptors with those of the fits before and
+    keeps domains and labels unless better ones are clearly better. Rows correspond by position from fit to fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbdgc import GranularBallDomains
+    >>> Z = np.vstack([np.random.default_rng(0).normal(at, 1, (50, 8)) for at in (0, 9)])
+    >>> GranularBallDomains(n_domains=2).fit(Z).n_domains_
+    2
+    """
+
+    def __init__(
+        self,
+        n_domains: int | str = "auto",
+        n_components: int | None = 256,
+        split_margin: float = 1.05,
+        sharpness: float | str = "sqrt",
+        max_depth: int = 8,
+        min_ball_size: int = 1,
+        max_iter: int = 10,
+        mode: str = "paper",
+        weight_power: str = "assignment",
+        random_state: int | RandomState | None = 0,
+    ) -> None:
+        self.n_domains = n_domains
+        self.n_components = n_components
+        self.split_margin = split_margin
+        self.sharpness = sharpness
+        self.max_depth = max_depth
+        self.min_ball_size = min_ball_size
+        self.max_iter = max_iter
+        self.mode = mode
+        self.weight_power = weight_power
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None, *, previous_labels: ArrayLike | None = None) -> Self:
+        """Find the domains.
+
+        Parameters
+        ----------
+        X
+            Descriptors, one row a sample.
+        y
+            Ignored.
+        previous_labels
+            The same samples' domains from the epoch before: names are kept. With mode="stable" also what the last
+            ``fit`` of this object left in ``memory_`` is used.
+        """
+        table = inputs.check_descriptors(self, X)
+        inputs.check_mode(self.mode, ("paper", "stable"))
+        previous = inputs.check_previous(previous_labels, len(table))
+        asked = inputs.count_domains(self.n_domains, len(table))
+        rules = DivisionRules(
+            self.split_margin, self.sharpness, self.max_depth, self.min_ball_size, self.max_iter, self.weight_power
+        )
+        random_state = check_random_state(self.random_state)
+        with one_thread():
+            self._reduction = fit_reduction(table, inputs.check_components(self.n_components))
+            Z = self._reduction(table)
+            if self.mode == "stable":
+                memory = None if previous is None else getattr(self, "memory_", None)
+                past = stable.recall(Z, memory)
+                self._frame: stable.Frame | None = past.frame
+                self.memory_ = past.as_memory()
+                self.embedding_ = past.descriptors
+                found = _discover_stable(self.embedding_, asked, rules, random_state)
+                partition = stable.settle(self.embedding_, found.centers, previous)
+            else:
+                self._frame = None
+                self.embedding_ = Z
+                found = discover(Z, asked, rules, random_state)
+                partition = name_domains(found.labels, found.centers, previous)
+        self.labels_, self.domains_, self.domain_centers_ = partition
+        self.n_domains_ = len(self.domains_)
+        self.fallback_ = found.fallback
+        self.tree_ = found.tree
+        self.n_iter_ = max(1, int(found.tree.iterations.max()))
+        self.ball_labels_ = found.tree.ball_labels()
+        self.balls_ = final_balls(found.tree, self.labels_)
+        if found.fallback and self.n_domains_ == asked:
+            warnings.warn(
+                f"only {len(self.balls_)} balls for {asked} domains: K-means on all descriptors took over. "
+                "A larger split_margin or max_depth makes more balls",
+                GbdgcWarning,
+                stacklevel=2,
+            )
+        inputs.warn_if_fewer(self.n_domains_, asked)
+        return self
+
+    def predict(self, X: ArrayLike) -> Integers:
+        """Return the domain of the nearest ball; after a fallback and in mode="stable", the nearest domain center's."""
+        Z = self.reduce(X)
+        with one_thread():
+            if self.fallback_ or self._frame is not None:
+                return np.asarray(self.domains_[nearest(Z, self.domain_centers_)])
+            ball = nearest(Z, self.tree_.center[self.tree_.leaves])
+            return np.array([b.domain for b in self.balls_])[ball]
+
+    def reduce(self, X: ArrayLike) -> Floats:
+        """Return descriptors on the axes where ``balls_`` and ``domain_centers_`` lie."""
+        check_is_fitted(self)
+        table = inputs.check_descriptors(self, X, reset=False)
+        with one_thread():
+            Z = self._reduction(table)
+            return Z if self._frame is None else self._frame(Z)
+
+    def restore(self, memory: Mapping[str, Any]) -> Self:
+        """Take up a saved ``memory_``, so that the next ``fit(X, previous_labels=...)`` continues where it was saved.
+
+        ``memory_`` holds plain arrays ("descriptors", "epochs"): save it with ``numpy.savez`` or in a checkpoint.
+        """
+        self.memory_ = stable.check_memory(memory)
+        return self
+
+
+def _discover_stable(Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState) -> Discovery:
+    """Propose domains from balls that count by their size."""
+    tree = divide(Z, rules)
+    if too_few(tree.center[tree.leaves], n_domains):
+        return Discovery(tree, *cluster_distinct(Z, n_domains, random_state)[:2], fallback=True)
+    centers = stable.ball_domains(tree, n_domains, random_state)
+    return Discovery(tree, nearest(Z, centers), centers, fallback=False)
+
+
+def final_balls(tree: BallTree, labels: Integers) -> list[Ball]:
+    """Return the final balls, each with the commonest domain of its members: in mode="paper" they have only one."""
+    return [
+        Ball(
+            center=tree.center[i],
+            size=int(tree.size[i]),
+            radius=float(tree.radius[i]),
+            depth=int(tree.depth[i]),
+            weights=tree.weights[i],
+            compactness=float(tree.compactness[i]),
+            domain=_commonest(labels[tree.members(i)]),
+            members=tree.members(i),
+            reason=str(tree.reason[i]),
+        )
+        for i in tree.leaves
+    ]
+
+
+def _commonest(labels: Integers) -> int:
+    """The commonest label; of equals the lowest."""
+    names, counts = np.unique(labels, return_counts=True)
+    return int(names[counts.argmax()])

@@ -1,0 +1,223 @@
+"""The three estimators: scikit-learn's manners, defined results in every corner, the same bits always."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+from threadpoolctl import threadpool_limits
+
+from gbdgc import GranularBallDomains, KMeansDomains, RandomDomains
+from gbdgc.domains.drawn import draw_descriptors
+from gbdgc.errors import GbdgcWarning
+
+ESTIMATORS = [
+    GranularBallDomains(),
+    GranularBallDomains(mode="stable"),
+    KMeansDomains(),
+    KMeansDomains(mode="stable"),
+    RandomDomains(),
+]
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+DRAWN = draw_descriptors(300, n_domains=4, seed=0)
+Z, TRUTH = DRAWN.epochs[0], DRAWN.truth
+
+
+@every_estimator
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_pass(estimator):
+    check_estimator(estimator, on_skip=None)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=str)
+def test_drawn_domains_are_found(estimator):
+    assert adjusted_rand_score(TRUTH, clone(estimator).fit(Z).labels_) > 0.85
+
+
+def test_random_domains_are_equal_in_size_and_know_nothing():
+    labels = RandomDomains(4).fit(Z).labels_
+    assert np.bincount(labels).tolist() == [75, 75, 75, 75]
+    assert abs(adjusted_rand_score(TRUTH, labels)) < 0.05
+
+
+@every_estimator
+def test_every_way_to_hold_the_same_table_gives_the_same_domains(estimator):
+    table = Z.astype(np.float32)
+    expected = clone(estimator).fit(table.astype(np.float64))
+    read_only = table.copy()
+    read_only.flags.writeable = False
+    for same in (table, np.asfortranarray(table), read_only, pd.DataFrame(table), table.tolist(), table[::1]):
+        fitted = clone(estimator).fit(same)
+        assert (fitted.labels_ == expected.labels_).all()
+        assert (fitted.predict(same) == expected.predict(table)).all()
+
+
+@every_estimator
+def test_the_input_is_never_changed(estimator):
+    table = Z.copy()
+    clone(estimator).fit(table).predict(table)
+    assert (table == Z).all()
+
+
+@every_estimator
+def test_pickle_clone_and_pipeline_work(estimator):
+    fitted = clone(estimator).fit(Z)
+    assert (pickle.loads(pickle.dumps(fitted)).predict(Z) == fitted.predict(Z)).all()
+    assert clone(fitted).get_params() == estimator.get_params()
+    pipeline = make_pipeline(StandardScaler(), clone(estimator)).fit(Z)
+    assert pipeline.predict(Z[:7]).shape == (7,)
+    assert clone(estimator).fit_predict(Z).tolist() == fitted.labels_.tolist()
+
+
+@every_estimator
+def test_a_bad_value_is_named_with_its_row(estimator):
+    table = Z.copy()
+    table[17, 3] = np.nan
+    table[40, 0] = np.inf
+    with pytest.raises(ValueError, match=r"row 17, column 3 is NaN \(2 of 300 rows"):
+        clone(estimator).fit(table)
+
+
+@every_estimator
+def test_more_domains_than_samples_is_an_error(estimator):
+    with pytest.raises(ValueError, match="n_domains=9 is more than there are samples"):
+        clone(estimator).set_params(n_domains=9).fit(Z[:8])
+
+
+@every_estimator
+def test_labels_of_another_length_are_an_error(estimator):
+    with pytest.raises(ValueError, match="previous_labels has 299 labels for 300 rows"):
+        clone(estimator).fit(Z, previous_labels=TRUTH[:-1])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=str)
+@pytest.mark.parametrize(
+    ("table", "domains"),
+    [
+        (np.ones((1, 5)), 1),
+        (np.ones((10, 5)), 1),
+        (np.repeat([[0.0, 1.0], [5.0, 2.0]], 5, axis=0), 2),
+        (np.array([[0.0], [1.0], [1.0], [0.0]]), 2),
+    ],
+    ids=["one sample", "all rows equal", "two groups of duplicates", "one column"],
+)
+def test_corners_are_defined_and_say_so(estimator, table, domains):
+    asked = 2 if len(table) == 1 else 3
+    estimator = clone(estimator).set_params(n_domains="auto" if len(table) == 1 else 3)
+    with pytest.warns(GbdgcWarning, match=f"only {domains} of {asked} domains"):
+        estimator.fit(table)
+    assert estimator.n_domains_ == domains == len(np.unique(estimator.labels_))
+    assert np.isfinite(estimator.domain_centers_).all()
+    assert (estimator.predict(table) == estimator.labels_).all()
+    groups = np.unique(table, axis=0, return_inverse=True)[1]
+    assert adjusted_rand_score(groups, estimator.labels_) == 1
+
+
+@every_estimator
+def test_a_constant_column_changes_nothing(estimator):
+    padded = np.hstack([Z, np.full((len(Z), 1), 3.0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert adjusted_rand_score(clone(estimator).fit(Z).labels_, clone(estimator).fit(padded).labels_) == 1
+
+
+@pytest.mark.parametrize(("samples", "domains"), [(300, 4), (400, 4), (1201, 6), (2, 2)])
+def test_auto_is_the_fourth_root(samples, domains):
+    table = np.random.default_rng(0).normal(size=(samples, 3))
+    assert RandomDomains().fit(table).n_domains_ == domains
+
+
+@every_estimator
+def test_names_are_kept_from_the_epoch_before(estimator):
+    first = clone(estimator).fit(Z).labels_
+    renamed = (first + 1) % 4 + 10
+    again = clone(estimator).fit(Z, previous_labels=renamed)
+    assert (again.labels_ == renamed).all()
+    assert again.domains_.tolist() == [10, 11, 12, 13]
+    assert set(again.predict(Z)) <= {10, 11, 12, 13}
+
+
+def test_balls_tell_what_they_are():
+    d = GranularBallDomains(n_domains=4).fit(Z)
+    assert sum(ball.size for ball in d.balls_) == len(Z)
+    assert not d.fallback_
+    for index, ball in enumerate(d.balls_):
+        assert (d.labels_[ball.members] == ball.domain).all()
+        assert (d.ball_labels_[ball.members] == index).all()
+        spread = np.linalg.norm(d.embedding_[ball.members] - ball.center, axis=1)
+        assert ball.radius == pytest.approx(spread.max(), abs=1e-9)
+        assert ball.weights.sum() == pytest.approx(1)
+    assert len(pd.DataFrame(d.balls_)) == len(d.balls_)
+    assert repr(d.balls_[0]).startswith("Ball(domain=")
+
+
+def test_a_new_sample_gets_the_domain_of_the_nearest_ball():
+    d = GranularBallDomains(n_domains=4).fit(Z)
+    new = draw_descriptors(300, n_domains=4, n_epochs=2, seed=0).epochs[1][:50]
+    expected = [min(d.balls_, key=lambda ball: np.linalg.norm(row - ball.center)).domain for row in d.reduce(new)]
+    assert d.predict(new).tolist() == expected
+
+
+def test_too_few_balls_fall_back_to_kmeans_and_say_so():
+    d = GranularBallDomains(n_domains=4, max_depth=1)
+    with pytest.warns(GbdgcWarning, match="only 2 balls for 4 domains"):
+        d.fit(Z)
+    assert d.fallback_
+    assert (d.labels_ == KMeansDomains(n_domains=4).fit(Z).labels_).all()
+
+
+def test_the_partition_of_samples_does_not_depend_on_row_order_sign_or_scale():
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(Z))
+    plain = GranularBallDomains(n_domains=4).fit(Z)
+    other = GranularBallDomains(n_domains=4).fit(Z[order] * rng.choice([-1, 1], size=Z.shape[1]) * 7.3)
+    assert adjusted_rand_score(plain.ball_labels_[order], other.ball_labels_) == 1
+    assert adjusted_rand_score(plain.labels_[order], other.labels_) == 1
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_the_bits_are_the_same_whatever_the_number_of_threads(estimator):
+    # Large enough that NumPy's linear algebra would share the work out between threads.
+    epochs = draw_descriptors(600, n_epochs=2, n_features=300, seed=5).epochs
+
+    def bits(threads):
+        with threadpool_limits(threads):
+            d = clone(estimator).fit(epochs[0])
+            d.fit(epochs[1], previous_labels=d.labels_)
+            return [getattr(d, name).tobytes() for name in ("labels_", "domain_centers_", "embedding_")]
+
+    assert bits(1) == bits(4)
+
+
+_WITHOUT_TORCH = """
+import sys
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, NoTorch())
+import numpy as np
+from gbdgc import GranularBallDomains, KMeansDomains, RandomDomains, align_labels, count_separation, stability
+print(GranularBallDomains(n_domains=2).fit(np.arange(20.0).reshape(10, 2)).n_domains_)
+"""
+
+
+def test_discovery_works_where_torch_is_not_installed():
+    run = subprocess.run([sys.executable, "-c", _WITHOUT_TORCH], capture_output=True, text=True, check=True)
+    assert run.stdout == "2\n"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n_domains": 0}, {"n_domains": "many"}, {"n_domains": 2.5}, {"n_components": 0}, {"mode": "fast"}]
+)
+def test_settings_that_make_no_sense_are_refused_by_name(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        GranularBallDomains(**wrong).fit(Z)

@@ -129,6 +129,7 @@ def test_a_position_that_is_no_number_is_refused(bad):
         density_map(np.array([[bad, 1]], np.float32), 10, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("GBDGC_DATA" not in os.environ, reason="GBDGC_DATA does not name a folder with ShanghaiTech")
 @pytest.mark.parametrize(("part", "heads"), [("part_A", 162_413 + 78_862), ("part_B", 49_151 + 39_121)])
 def test_every_map_of_shanghaitech_sums_to_its_count(part, heads):

@@ -55,6 +55,8 @@ class ImageCache:
         return image
 
     def _decode(self, sample: Sample) -> RGB:
+        # In full, also for a small result: JPEGs decode faster at half their size, but to other pixels, and what is seen
+        # must not depend on what happens to be in memory.
         image = read_image(sample.image)
         height, width = image.shape[:2]
         if (width, height) != (sample.width, sample.height):

@@ -281,8 +281,8 @@ def descriptor_images(
         return transforms.normalise(pictures.read_resized(sample, size, size))
 
     with closing(made_ahead(image, dataset.samples, workers=workers, ahead=2 * batch_size)) as images:
-        for first in range(0, len(dataset), batch_size):
-            ids = dataset.ids[first : first + batch_size]
+        names = iter(dataset.ids)
+        while ids := list(islice(names, batch_size)):
             yield ids, _stack_images(list(islice(images, len(ids))))
 
 

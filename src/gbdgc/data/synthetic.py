@@ -12,13 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
 from scipy.io import savemat
 
 from gbdgc.data.drawing.domains import DOMAINS, SOURCE_DOMAINS, TARGET_DOMAINS, SceneDomain, find_domain
+from gbdgc.data.drawing.figures import figures
 from gbdgc.data.drawing.scene import draw_scene
 from gbdgc.data.sample import Points
 from gbdgc.errors import InputError
@@ -77,7 +78,7 @@ def draw_dataset(
     size
         Width and height of the pictures.
     workers
-        How many pictures are drawn at a time; as many as there are cores unless told.
+        How many pictures are drawn at a time; a few more than there are cores unless told.
     empty
         Draw the places without people.
     """
@@ -91,9 +92,11 @@ def draw_dataset(
         folder = dest / f"{split}_data"
         _refuse_leftovers(folder, number)
         orders += _plan(folder, split, number, mixed, seed)
+    for wardrobe in {domain.wardrobe for domain in mixed}:
+        figures(wardrobe)
     draw = partial(_draw_files, size=size, empty=empty)
-    # Threads, since nearly all the work is in compiled code that runs side by side; they share the sprites.
-    with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0))) as pool:
+    # Threads, since nearly all the work is in compiled code that runs side by side; and they share the sprites.
+    with ThreadPoolExecutor(workers) as pool:
         for _ in track(pool.map(draw, orders), f"drawing {dest.name}", total=len(orders)):
             pass
     for split in splits:
@@ -151,10 +154,12 @@ def _shanghaitech_labels(points: Points) -> bytes:
     info[0, 0] = (points.astype(np.float64), np.array([[len(points)]], np.min_scalar_type(len(points))))
     cell = np.empty((1, 1), object)
     cell[0, 0] = info
-    buffer = BytesIO()
+    # scipy writes to streams as well, which its type stubs do not know.
+    buffer: Any = BytesIO()
     savemat(buffer, {"image_info": cell}, do_compression=True)
     # The header that scipy writes tells the time, and so would differ from run to run.
-    return _MAT_HEADER.ljust(_MAT_HEADER_SIZE) + buffer.getvalue()[_MAT_HEADER_SIZE:]
+    content: bytes = buffer.getvalue()
+    return _MAT_HEADER.ljust(_MAT_HEADER_SIZE) + content[_MAT_HEADER_SIZE:]
 
 
 def _write_tags(folder: Path, orders: Iterable[_Order]) -> None:

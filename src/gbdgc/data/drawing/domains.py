@@ -70,13 +70,13 @@ DOMAINS: dict[str, SceneDomain] = {
         ),
         SceneDomain(
             "stadium-dense", "stands", "stand", "fans", ("barrier", "pole"), clutter_count=(0, 3),
-            counts=(350, 1100, 2800), density=(2.0, 3.0), altitude=(8, 48), pitch=(8, 20), view=(30, 46), slope=0.5,
+            counts=(350, 1100, 2800), density=(1.1, 1.7), altitude=(8, 60), pitch=(8, 20), view=(30, 46), slope=0.5,
             facing="front", ambient=(0.95, 0.95, 1.0), sun=0.6, sun_height=(45, 70), contrast=1.15, saturation=1.1,
             noise=(2, 4), quality=(70, 88),
         ),
         SceneDomain(
             "park-fog", "grass", "trees", "winter", ("tree", "tree", "bush", "bench", "lamp"),
-            counts=(0.3, 25, 140), density=(0.03, 0.2), altitude=(3, 8), pitch=(8, 22), view=(44, 60),
+            counts=(0.15, 25, 140), density=(0.03, 0.2), altitude=(3, 8), pitch=(8, 22), view=(44, 60),
             ambient=(0.98, 1.03, 1.05), sky=((0.62, 0.66, 0.68), (0.72, 0.75, 0.76)), fog=(0.012, 0.03),
             cast=(0.96, 1.0, 1.03), saturation=0.65, contrast=0.85, blur=(0.6, 1.1), quality=(75, 90),
         ),

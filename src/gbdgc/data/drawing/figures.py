@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gbdgc.data.drawing.clutter import CLUTTER
 from gbdgc.data.drawing.people import WARDROBES, person
-from gbdgc.data.drawing.solids import Atlas, build_atlas
+from gbdgc.data.drawing.solids import Atlas, build_atlas, join_atlases
 
 ELEVATIONS = np.radians([4, 18, 36, 58])
 """Sprites exist for these angles of view; each figure takes the nearest."""
@@ -27,12 +27,17 @@ def figures(wardrobe: str) -> Atlas:
     # One small cast of bodies for all scenes: what varies is where each stands, how tall, turned, and in what colours.
     rng = np.random.default_rng([7, WARDROBES.index(wardrobe)])
     bodies = [person(rng, wardrobe) for _ in range(BODIES)]
-    things = [make(rng) for make in CLUTTER.values()]
     views = [(body, pi * side / (SIDES - 1), e) for e in ELEVATIONS for body in bodies for side in range(SIDES)]
-    views += [
-        (thing, radians(20 + 50 * side), e) for e in ELEVATIONS for thing in things for side in range(THING_SIDES)
-    ]
-    return build_atlas(views)
+    return join_atlases(build_atlas(views), _things())
+
+
+@lru_cache(maxsize=1)
+def _things() -> Atlas:
+    rng = np.random.default_rng(8)
+    things = [make(rng) for make in CLUTTER.values()]
+    return build_atlas(
+        [(thing, radians(20 + 50 * side), e) for e in ELEVATIONS for thing in things for side in range(THING_SIDES)]
+    )
 
 
 def person_sprite(elevation: Floats, body: Indices, side: Indices) -> Indices:

@@ -14,7 +14,7 @@ Vector = tuple[float, float, float]
 
 def limb(start: Vector, end: Vector, thick: Vector, thin: Vector, part: int) -> list[Solid]:
     """A row of ellipsoids from one joint to the next, so close that no beads show."""
-    shares = np.linspace(0, 1, 2 + round(5 * dist(start, end) / min(thick + thin)))
+    shares = np.linspace(0, 1, 2 + round(3.5 * dist(start, end) / min(thick + thin)))
     centres = np.outer(1 - shares, start) + np.outer(shares, end)
     radii = np.outer(1 - shares, thick) + np.outer(shares, thin)
     return [

@@ -69,12 +69,14 @@ def draw_scene(
     blocked = np.array([(*spot, FOOTPRINTS.get(name, 0.2)) for name, *spot in things]).reshape(-1, 3)
     crowd = gather(domain, camera, 0 if empty else wanted, blocked, people)
     things += [("lamp", x, z) for x, z in light.lamps.tolist() if light.posts]
-    umbrellas = people.random(len(crowd.x)) < domain.umbrellas
+    carried = people.random(len(crowd.x)) < domain.umbrellas
     # An umbrella is a hand's breadth nearer than its owner, so that it is painted over him.
-    things += [
-        ("umbrella", x, z - 0.1) for x, z in zip(crowd.x[umbrellas].tolist(), crowd.z[umbrellas].tolist(), strict=True)
-    ]
-    cast = join(_stage_things(domain, camera, things, place), _stage_people(domain, camera, crowd, people))
+    spots = zip(crowd.x[carried].tolist(), (crowd.z[carried] - 0.1).tolist(), strict=True)
+    cast = join(
+        _stage_things(domain, camera, things, place),
+        _stage_people(domain, camera, crowd, people),
+        _stage_things(domain, camera, [("umbrella", x, z) for x, z in spots], people),
+    )
     return _paint(domain, camera, light, cast, look)
 
 

@@ -19,7 +19,6 @@ CHANNELS = PARTS + 2
 """The parts, then coverage, then how far the surface turns to the right (128 is straight on)."""
 LEVELS = 5
 _BLOCK = 2 ** (LEVELS - 1)
-_SUPERSAMPLING = 2
 
 
 class Solid(NamedTuple):
@@ -74,6 +73,18 @@ def build_atlas(views: Sequence[tuple[Model, float, float]]) -> Atlas:
     return Atlas(np.concatenate(blocks), table, scales, anchor, head)
 
 
+def join_atlases(first: Atlas, second: Atlas) -> Atlas:
+    """One atlas with the sprites of both, the first's in front."""
+    shifted = second.table + np.array([len(first.pixels), 0, 0])
+    return Atlas(
+        np.concatenate([first.pixels, second.pixels]),
+        np.concatenate([first.table, shifted]),
+        np.concatenate([first.pixels_per_metre, second.pixels_per_metre]),
+        np.concatenate([first.anchor, second.anchor]),
+        np.concatenate([first.head, second.head]),
+    )
+
+
 def _axes(azimuth: float, elevation: float) -> NDArray[np.float64]:
     """Screen right, screen up and towards the camera, in the figure's own frame."""
     turn = np.array([[cos(azimuth), 0, sin(azimuth)], [0, 1, 0], [-sin(azimuth), 0, cos(azimuth)]])
@@ -99,11 +110,9 @@ def _render(model: Model, azimuth: float, elevation: float) -> tuple[NDArray[np.
     scale = model.pixels_per_metre
     columns, rows = (ceil((side * scale + 2) / _BLOCK) * _BLOCK for side in high - low)
     anchor = np.array([1 - low[0] * scale, 1 + high[1] * scale])
-    shape = (rows * _SUPERSAMPLING, columns * _SUPERSAMPLING)
-    channels = np.zeros((*shape, CHANNELS), np.float32)
-    channels[..., PARTS + 1] = 128
-    _cast(channels, shapes, middles, reach, axes, anchor * _SUPERSAMPLING, scale * _SUPERSAMPLING)
-    return _halve(channels), anchor
+    sprite = np.zeros((rows, columns, CHANNELS), np.float32)
+    _cast(sprite, shapes, middles, reach, axes, anchor * 2, scale * 2)
+    return sprite, anchor
 
 
 def _halve(channels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -112,7 +121,7 @@ def _halve(channels: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _cast_rays(
-    channels: NDArray[np.float32],
+    sprite: NDArray[np.float32],
     shapes: NDArray[np.float64],
     middles: NDArray[np.float64],
     reach: NDArray[np.float64],
@@ -120,13 +129,17 @@ def _cast_rays(
     anchor: NDArray[np.float64],
     scale: float,
 ) -> None:
-    """Parallel rays against each solid, the nearest wins; light comes from above and a little from the camera."""
-    rows, columns = channels.shape[:2]
+    """Parallel rays, four a pixel, against each solid, the nearest wins; light comes from above and from the camera."""
+    rows, columns = 2 * sprite.shape[0], 2 * sprite.shape[1]
     nearest = np.full((rows, columns), -1e9)
+    parts = np.full((rows, columns), -1)
+    lights, turns = np.zeros((rows, columns)), np.zeros((rows, columns))
     right, up, towards = axes[0], axes[1], axes[2]
-    normal, start, step = np.zeros(3), np.zeros(3), np.zeros(3)
+    normal, start = np.zeros(3), np.zeros(3)
     for index in range(len(shapes)):
-        centre, radii = shapes[index, :3], shapes[index, 3:6]
+        centre, shrink = shapes[index, :3], 1 / shapes[index, 3:6]
+        step = towards * shrink
+        a = step[0] ** 2 + step[1] ** 2 + step[2] ** 2
         part, box = int(shapes[index, 6]), shapes[index, 7] > 0
         left = max(0, int(anchor[0] + (middles[index, 0] - reach[index, 0]) * scale))
         stop = min(columns, int(anchor[0] + (middles[index, 0] + reach[index, 0]) * scale) + 2)
@@ -136,8 +149,7 @@ def _cast_rays(
             for column in range(left, stop):
                 across, upward = (column + 0.5 - anchor[0]) / scale, (anchor[1] - row - 0.5) / scale
                 for axis in range(3):
-                    start[axis] = (across * right[axis] + upward * up[axis] - centre[axis]) / radii[axis]
-                    step[axis] = towards[axis] / radii[axis]
+                    start[axis] = (across * right[axis] + upward * up[axis] - centre[axis]) * shrink[axis]
                 if box:
                     enter, leave, face = -1e9, 1e9, 0
                     for axis in range(3):
@@ -155,7 +167,6 @@ def _cast_rays(
                     normal[:] = 0
                     normal[face] = 1 if step[face] > 0 else -1
                 else:
-                    a = step[0] ** 2 + step[1] ** 2 + step[2] ** 2
                     b = start[0] * step[0] + start[1] * step[1] + start[2] * step[2]
                     inside = b * b - a * (start[0] ** 2 + start[1] ** 2 + start[2] ** 2 - 1)
                     if inside < 0:
@@ -164,18 +175,23 @@ def _cast_rays(
                     if distance <= nearest[row, column]:
                         continue
                     for axis in range(3):
-                        normal[axis] = (start[axis] + distance * step[axis]) / radii[axis]
+                        normal[axis] = (start[axis] + distance * step[axis]) * shrink[axis]
                     length = np.sqrt(normal[0] ** 2 + normal[1] ** 2 + normal[2] ** 2)
                     for axis in range(3):
                         normal[axis] /= length
                 nearest[row, column] = distance
                 facing = normal[0] * towards[0] + normal[1] * towards[1] + normal[2] * towards[2]
-                light = 0.48 + 0.3 * normal[1] + 0.22 * facing
-                channels[row, column, :PARTS] = 0
-                channels[row, column, part] = 255 * min(1.0, max(0.12, light))
-                channels[row, column, PARTS] = 255
-                turned = normal[0] * right[0] + normal[1] * right[1] + normal[2] * right[2]
-                channels[row, column, PARTS + 1] = 128 + 127 * turned
+                parts[row, column] = part
+                lights[row, column] = min(1.0, max(0.12, 0.48 + 0.3 * normal[1] + 0.22 * facing))
+                turns[row, column] = normal[0] * right[0] + normal[1] * right[1] + normal[2] * right[2]
+    sprite[..., PARTS + 1] = 128
+    for row in range(rows):
+        for column in range(columns):
+            if parts[row, column] >= 0:
+                texel = sprite[row // 2, column // 2]
+                texel[parts[row, column]] += 63.75 * lights[row, column]
+                texel[PARTS] += 63.75
+                texel[PARTS + 1] += 31.75 * turns[row, column]
 
 
 _cast = numba.njit(cache=True, nogil=True)(_cast_rays)

@@ -37,8 +37,8 @@ _LEVELS = (2, 4, 10)  # the blocks after which strides 4, 8 and 16 are as deep a
 _LEVEL_SCALE = 7.0  # the levels end in a linear layer and are that wide with ImageNet weights
 _DECODER_WIDTHS = ((96, 64), (128, 96), (192, 128))
 
-_IMAGENET_MEAN = torch.tensor([0.485, 0.456, 0.406])
-_IMAGENET_DEVIATION = torch.tensor([0.229, 0.224, 0.225])
+_IMAGENET_MEAN = (0.485, 0.456, 0.406)
+_IMAGENET_DEVIATION = (0.229, 0.224, 0.225)
 _LITE_MEAN = 127 / 255
 _LITE_DEVIATION = 128 / 255
 
@@ -59,8 +59,8 @@ class LiteEncoder(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         # Every network here takes pixels normalised by ImageNet's mean and deviation; these weights were trained
         # with others. The difference is one multiplication and addition a channel.
-        scale = _IMAGENET_DEVIATION / _LITE_DEVIATION
-        shift = (_IMAGENET_MEAN - _LITE_MEAN) / _LITE_DEVIATION
+        scale = torch.tensor(_IMAGENET_DEVIATION) / _LITE_DEVIATION
+        shift = (torch.tensor(_IMAGENET_MEAN) - _LITE_MEAN) / _LITE_DEVIATION
         self.register_buffer("scale", scale[:, None, None], persistent=False)
         self.register_buffer("shift", shift[:, None, None], persistent=False)
         self.apply(initialise)

@@ -10,7 +10,6 @@ from typing import IO, Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -32,10 +31,11 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
                     content = _ArrayUnpickler(file).load()
             case other:
                 raise InputError(f"{path}: files of type {other!r} are not read; use .safetensors, .pth, .pt or .ckpt")
-    except (SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: not a readable file of tensors alone ({str(error).splitlines()[0]})") from error
+    except InputError:
+        raise
+    except Exception as error:  # a broken pickle may raise anything at all
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: not a readable file of tensors alone ({reason})") from error
     return dict(_flatten(path, content))
 
 

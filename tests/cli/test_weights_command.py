@@ -1,0 +1,38 @@
+"""`gbdgc weights` tells what is in the cache, and fails where it is damaged."""
+
+from pathlib import Path
+
+import pytest
+
+from gbdgc.cli.weights import fetch, list_weights, verify
+from gbdgc.errors import InputError
+from gbdgc.models import weights
+from gbdgc.models.compact import LiteEncoder
+
+
+@pytest.fixture(autouse=True)
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GBDGC_CACHE", str(tmp_path))
+    weights._store(LiteEncoder().state_dict(), weights.cache_path("compact"))
+    return weights.cache_path("compact")
+
+
+def test_the_list_says_what_is_cached(capsys: pytest.CaptureFixture[str]) -> None:
+    list_weights()
+    listed = capsys.readouterr().out
+    assert "vgg16" in listed
+    assert "compact" in listed
+
+
+def test_fetching_prints_where_the_weights_are(cached: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fetch("compact")
+    assert capsys.readouterr().out == f"{cached}\n"
+
+
+def test_verifying_fails_on_damage(cached: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    verify()
+    assert capsys.readouterr().out == f"{cached}\tintact\n"
+    cached.write_bytes(cached.read_bytes()[:-1])
+    with pytest.raises(InputError, match="weights fetch"):
+        verify()
+    assert "damaged" in capsys.readouterr().out

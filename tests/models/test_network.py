@@ -1,0 +1,132 @@
+"""The network counts on images of any size, trains from its first step, and needs no style branch to count."""
+
+import pytest
+import torch
+
+from gbdgc.errors import InputError
+from gbdgc.models import DENSITY_SCALE, Network, build_network
+
+
+def small(**options: object) -> Network:
+    torch.manual_seed(0)
+    return build_network("compact", pretrained=False, **{"dim": 32, "codewords": 64, **options})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    return small()
+
+
+def test_training_gives_all_that_the_losses_need(network: Network) -> None:
+    output = network.train()(torch.randn(2, 3, 64, 96))
+    assert output.density.shape == (2, 1, 64, 96)
+    assert output.style is not None
+    assert output.semantic.shape == output.recoded.shape == output.style.shape == (2, 32, 16, 24)
+    assert [level.shape[1] for level in output.levels] == [24, 40, 112]
+
+
+def test_evaluation_does_not_compute_the_style_branch(network: Network) -> None:
+    calls = []
+    assert network.style is not None
+    handle = network.style.register_forward_hook(lambda *_: calls.append(1))
+    assert network.eval()(torch.randn(1, 3, 32, 32)).style is None
+    assert calls == []
+    network.train()(torch.randn(1, 3, 32, 32))
+    assert calls == [1]
+    handle.remove()
+
+
+def test_dropping_the_style_branch_changes_no_count(network: Network) -> None:
+    without = small(style=False)
+    missing = without.load_state_dict(network.state_dict(), strict=False)
+    assert missing.missing_keys == []
+    assert all(key.startswith("style.") for key in missing.unexpected_keys)
+    images = torch.randn(1, 3, 48, 64)
+    assert torch.equal(network.eval().count_map(images), without.eval().count_map(images))
+
+
+@pytest.mark.parametrize("size", [(64, 96), (50, 75), (17, 16), (1, 1)])
+def test_the_count_map_has_the_size_of_the_image(network: Network, size: tuple[int, int]) -> None:
+    with torch.inference_mode():
+        counts = network.eval().count_map(torch.randn(2, 3, *size))
+    assert counts.shape == (2, 1, *size)
+    assert counts.min() >= 0
+
+
+def test_the_count_map_is_the_density_in_people_per_pixel(network: Network) -> None:
+    images = torch.randn(1, 3, 32, 48)
+    with torch.inference_mode():
+        assert torch.equal(network.eval().count_map(images), network(images).density / DENSITY_SCALE)
+
+
+def test_padding_to_sixteen_is_with_the_mean_colour(network: Network) -> None:
+    images = torch.randn(1, 3, 40, 40)
+    by_hand = torch.zeros(1, 3, 48, 48)
+    by_hand[..., :40, :40] = images
+    with torch.inference_mode():
+        expected = network.eval().count_map(by_hand)[..., :40, :40]
+        assert torch.equal(network.count_map(images), expected)
+
+
+def test_images_of_a_batch_do_not_touch_each_other(network: Network) -> None:
+    images = torch.randn(3, 3, 32, 32)
+    with torch.inference_mode():
+        together = network.eval().count_map(images)
+        alone = network.count_map(images[1:2])
+    torch.testing.assert_close(together[1:2], alone, atol=1e-8, rtol=1e-4)
+
+
+@pytest.mark.parametrize("codebook", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fresh_network_is_alive_in_every_parameter(seed: int, codebook: bool) -> None:
+    torch.manual_seed(seed)
+    network = build_network("compact", pretrained=False, codebook=codebook, dim=64, codewords=128).train()
+    output = network(torch.randn(2, 3, 64, 64))
+    assert (output.density > 0).float().mean() > 0.7
+    assert output.style is not None
+    ((output.density - 0.5).square().sum() + output.style.sum()).backward()
+    dead = [name for name, p in network.named_parameters() if p.grad is None or not p.grad.abs().max() > 0]
+    assert dead == []
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fresh_head_gives_a_small_positive_density_for_any_size_of_features(seed: int, scale: float) -> None:
+    torch.manual_seed(seed)
+    network = build_network("compact", pretrained=False)
+    assert network.codebook is not None
+    with torch.no_grad():
+        density = network.head(network.codebook(scale * torch.randn(1, 128, 8, 8).relu()))
+    assert density.min() > 0
+    assert density.max() < 1
+
+
+def test_a_few_steps_bring_the_loss_down() -> None:
+    network = small(dropout=0.0).train()
+    images, target = torch.randn(2, 3, 64, 64), torch.full((2, 1, 64, 64), 0.6)
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+    losses = []
+    for _ in range(8):
+        optimiser.zero_grad()
+        loss = (network(images).density - target).square().mean()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 2
+
+
+def test_convolutions_run_in_the_layout_that_is_fast_on_cpus(network: Network) -> None:
+    levels = network.eval()(torch.randn(1, 3, 32, 32)).levels
+    assert all(level.is_contiguous(memory_format=torch.channels_last) for level in levels)
+
+
+def test_a_backbone_that_does_not_exist_is_named_with_those_that_do() -> None:
+    with pytest.raises(InputError, match=r"resnet.*vgg16, compact"):
+        build_network("resnet")
+
+
+def test_vgg16_counts_too() -> None:
+    torch.manual_seed(0)
+    network = build_network("vgg16", pretrained=False, dim=32, codewords=64).eval()
+    with torch.inference_mode():
+        assert network.count_map(torch.randn(1, 3, 30, 45)).shape == (1, 1, 30, 45)

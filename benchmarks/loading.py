@@ -89,7 +89,7 @@ def draw_pictures(folder: Path) -> Dataset:
     samples = []
     for number in range(PICTURES):
         coarse = Image.fromarray(random.integers(0, 256, (48, 64, 3), dtype=np.uint8)).resize((WIDTH, HEIGHT))
-        grain = random.normal(0, 7.5, (HEIGHT, WIDTH, 1))
+        grain = random.normal(0, 6.5, (HEIGHT, WIDTH, 1))
         image = np.clip(np.asarray(coarse) + grain, 0, 255).astype(np.uint8)
         path = folder / f"{number}.jpg"
         Image.fromarray(image).save(path, quality=75)

@@ -13,8 +13,8 @@ class ImageCache:
     """Reads pictures and keeps what comes first, until ``limit`` bytes are full; safe to share between threads.
 
     Nothing is ever thrown out. An epoch asks for each picture once, in an order of its own, so with room for a share p
-    of them this finds p of every epoch. To throw out the least recently used would find p^2 / 2 for small p: what was
-    just used is what the next epoch will most likely want last.
+    of them this finds p of every epoch. To throw out the least recently used would find about p^2 / 2 for small p:
+    nearly all would be gone again before their turn in the next epoch.
     """
 
     def __init__(self, limit: int = 0, *, max_side: int | None = None) -> None:
@@ -55,8 +55,8 @@ class ImageCache:
         return image
 
     def _decode(self, sample: Sample) -> RGB:
-        # In full, also for a small result: JPEGs decode faster at half their size, but to other pixels, and what is seen
-        # must not depend on what happens to be in memory.
+        # In full, also for a small result: JPEGs decode faster at half their size, but to other pixels, and what is
+        # seen must not depend on what happens to be in memory.
         image = read_image(sample.image)
         height, width = image.shape[:2]
         if (width, height) != (sample.width, sample.height):

@@ -33,6 +33,8 @@ class DataConfig:
     """Pictures with a longer side are made smaller, in training and in evaluation. The most sensitive switch of all."""
     kernel: int = 15
     sigma: float = 4.0
+    adaptive: bool = False
+    """Widths of the density kernel by the distance to the neighbours."""
     crop: int = 320
     scale: list[float] = field(default_factory=lambda: [1.0, 1.0])
     flip: float = 0.5
@@ -42,6 +44,7 @@ class DataConfig:
     hue: float = 0.0
     grey: float = 0.0
     blur: float = 0.0
+    noise: float = 0.0
     balanced: bool = False
     """Fill batches with the pseudo-domains in equal parts."""
     cache_gigabytes: float = 2.0

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from gbdgc.data.sample import Sample
+from gbdgc.data.sample import Sample, decimals
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 
@@ -63,8 +64,7 @@ class Dataset(Sequence[Sample]):
 
     def split_sizes(self) -> dict[str | None, int]:
         """How many samples each split has."""
-        names = [sample.split for sample in self.samples]
-        return {name: names.count(name) for name in dict.fromkeys(names)}
+        return dict(Counter(sample.split for sample in self.samples))
 
     def where(self, split: str) -> "Dataset":
         """Return the samples of one split."""
@@ -99,7 +99,7 @@ class Dataset(Sequence[Sample]):
         path = Path(path)
         with atomic_write(path, "w") as file:
             for sample in self.samples:
-                json.dump(_to_record(sample, path.parent), file, ensure_ascii=False)
+                json.dump(_to_record(sample, path.parent), file)
                 file.write("\n")
         return path
 
@@ -121,8 +121,7 @@ def _to_record(sample: Sample, folder: Path) -> dict[str, Any]:
         "image": Path(os.path.relpath(sample.image, folder)).as_posix(),
         "width": sample.width,
         "height": sample.height,
-        # float32 to the shortest decimal that reads back to the same bits
-        "points": None if sample.points is None else [[float(str(x)), float(str(y))] for x, y in sample.points],
+        "points": decimals(sample.points),
     }
     if sample.split is not None:
         record["split"] = sample.split
@@ -132,5 +131,5 @@ def _to_record(sample: Sample, folder: Path) -> dict[str, Any]:
 
 
 def _repeated(samples: Sequence[Sample]) -> list[str]:
-    ids = [sample.id for sample in samples]
-    return sorted({id for id in ids if ids.count(id) > 1})[:10]
+    counts = Counter(sample.id for sample in samples)
+    return [id for id, count in counts.items() if count > 1][:10]

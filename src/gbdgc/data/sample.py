@@ -28,7 +28,19 @@ class Sample:
     split: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.points is not None:
+            points = np.asarray(self.points, dtype=np.float32)
+            if points.ndim != 2 or points.shape[1] != 2:
+                raise ValueError(f"{self.id}: points must be rows of (x, y), but their shape is {points.shape}")
+            object.__setattr__(self, "points", points)
+
     @property
     def count(self) -> int | None:
         """The number of heads, or None without labels."""
         return None if self.points is None else len(self.points)
+
+
+def decimals(points: Points | None) -> list[list[float]] | None:
+    """Return points for a text file: each float32 as the shortest decimal that reads back to the same bits."""
+    return None if points is None else points.astype(str).astype(np.float64).tolist()

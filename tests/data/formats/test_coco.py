@@ -84,9 +84,7 @@ def test_the_official_layout_is_read_with_its_splits(tmp_path, draw):
     assert [(sample.id, sample.split) for sample in data] == [("1.jpg", "train"), ("2.jpg", "val")]
 
 
-@pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "/etc/passwd", "..\\..\\secret.jpg", "C:\\secret.jpg", "a\0.jpg", ""]
-)
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "..\\..\\secret.jpg", "C:\\secret.jpg", "a\0.jpg"])
 def test_a_name_cannot_lead_out_of_the_folder(coco, name):
     with pytest.raises(InputError, match="is not beneath"):
         load_dataset(coco([], file_name=name))
@@ -102,7 +100,7 @@ def test_a_name_cannot_lead_out_of_the_folder(coco, name):
         ({"bbox": [1, 2, 3, 4], "iscrowd": 1}, "annotation 0: a crowd region"),
         ({"keypoints": [1, 2]}, "annotation 0: its keypoints are not triples"),
         ({"keypoints": ["a", 2, 2]}, "annotation 0: its keypoints are not triples"),
-        ({"bbox": [0, 0, 1, 1], "image_id": 8}, "annotations for an image 8 that is not listed"),
+        ({"bbox": [0, 0, 1, 1], "image_id": 8}, "an annotation for image 8, which is not listed"),
     ],
 )
 def test_labels_that_make_no_sense_are_named(coco, annotation, complaint):

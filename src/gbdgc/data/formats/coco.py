@@ -11,7 +11,6 @@ visible ones among nose, eyes and ears; head_top; else a point of the box (`load
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,15 +18,26 @@ from typing import Any
 
 import numpy as np
 
-from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, name_beneath, read_json
+from gbdgc.data.formats.entry import (
+    Entry,
+    find_picture,
+    label_file_opening,
+    listing,
+    name_beneath,
+    optional,
+    read_json,
+    required,
+)
 from gbdgc.data.formats.people import people_among
 from gbdgc.data.manifest import Dataset
+from gbdgc.data.sample import decimals
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 
 TITLE = "COCO"
 
 _FIRST_KEY = re.compile(r'\s*\{\s*"(info|licenses|images|annotations|categories|type|videos)"')
+_OUR_KEY = "gbdgc"
 _HEAD = ("head", "head_centre", "head_center")
 _FACE = ("nose", "left_eye", "right_eye", "left_ear", "right_ear")
 _CROWN = ("head_top", "top_head")
@@ -61,10 +71,10 @@ def write(dataset: Dataset, path: Path) -> None:
             "file_name": name_beneath(_root(path), sample.image),
             "width": sample.width,
             "height": sample.height,
-            "sample": {"id": sample.id, "split": sample.split, "tags": dict(sample.tags)},
+            _OUR_KEY: {"id": sample.id, "split": sample.split, "tags": dict(sample.tags)},
         }
         images.append(image if sample.points is not None else image | {"labelled": False})
-        for x, y in () if sample.points is None else sample.points.astype(str).astype(float).tolist():
+        for x, y in decimals(sample.points) or ():
             annotations.append(
                 {
                     "id": len(annotations) + 1,
@@ -79,7 +89,7 @@ def write(dataset: Dataset, path: Path) -> None:
             )
     category = {"id": 1, "name": "person", "supercategory": "person", "keypoints": ["head"], "skeleton": []}
     with atomic_write(path, "w") as file:
-        json.dump({"images": images, "annotations": annotations, "categories": [category]}, file, ensure_ascii=False)
+        json.dump({"images": images, "annotations": annotations, "categories": [category]}, file)
 
 
 def _label_files(path: Path) -> list[Path]:
@@ -106,48 +116,64 @@ def _root(file: Path) -> Path:
 
 def _read_file(file: Path, problems: list[str]) -> Iterator[Entry]:
     content = read_json(file)
-    if not isinstance(content, dict) or not isinstance(content.get("images"), list):
-        raise InputError(f"{file}: no list 'images'")
-    annotations = content.get("annotations")
-    by_image: dict[Any, list[Any]] = defaultdict(list)
-    keypoint_names = _people(content, file) if annotations else {}
-    for annotation in annotations or ():
-        if not isinstance(annotation, dict) or "image_id" not in annotation:
-            problems.append(f"{file}: an annotation has no 'image_id'")
-        elif annotation.get("category_id", None) in keypoint_names or not content.get("categories"):
+    if not isinstance(content, dict):
+        raise InputError(f"{file}: not a JSON object with 'images' and 'annotations'")
+    images = list(_records(content, "images", "id", file, problems))
+    categories = list(_records(content, "categories", "id", file, problems))
+    keypoint_names = _people(categories, file)
+    by_image: dict[Any, list[dict[str, Any]]] = {image["id"]: [] for image in images}
+    for annotation in _records(content, "annotations", "image_id", file, problems):
+        if annotation["image_id"] not in by_image:
+            problems.append(f"{file}: an annotation for image {annotation['image_id']!r}, which is not listed")
+        elif not categories or _category(annotation) in keypoint_names:
             by_image[annotation["image_id"]].append(annotation)
-    known = {image.get("id") for image in content["images"] if isinstance(image, dict)}
-    problems += [f"{file}: annotations for an image {id!r} that is not listed" for id in by_image.keys() - known]
-    for image in content["images"]:
+    for image in images:
+        labelled = "annotations" in content and image.get("labelled", True)
+        marks = partial(_marks, by_image[image["id"]], keypoint_names, file) if labelled else None
         try:
-            labelled = annotations is not None and image.get("labelled", True)
-            marks = partial(_marks, by_image[image["id"]], keypoint_names, file) if labelled else None
             yield _entry(file, image, marks)
         except InputError as error:
             problems.append(str(error))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            problems.append(f"{file}: an image is not described as COCO does ({error!r}): {str(image)[:80]}")
 
 
-def _people(content: Mapping[str, Any], file: Path) -> dict[Any, list[str]]:
+def _records(
+    content: Mapping[str, Any], key: str, needed: str, file: Path, problems: list[str]
+) -> Iterator[dict[str, Any]]:
+    """The objects in one of the file's lists; one without the number or name that it needs is a problem."""
+    for position, record in enumerate(optional(content, key, list, file) or ()):
+        if isinstance(record, dict) and isinstance(record.get(needed), int | str):
+            yield record
+        else:
+            problems.append(f"{file}: number {position} of {key!r} has no {needed!r}")
+
+
+def _people(categories: list[dict[str, Any]], file: Path) -> dict[Any, list[str]]:
     """The ids of the categories that are people, each with the names of its keypoints."""
-    categories = {category["id"]: category for category in content.get("categories") or ()}
-    wanted = people_among((str(category.get("name")) for category in categories.values()), file)
+    wanted = people_among((str(category.get("name")) for category in categories), file)
     return {
-        id: [name.lower() for name in category.get("keypoints", ())]
-        for id, category in categories.items()
+        category["id"]: [str(name).lower() for name in optional(category, "keypoints", list, file) or ()]
+        for category in categories
         if str(category.get("name")) in wanted
     }
 
 
+def _category(annotation: Mapping[str, Any]) -> int | str | None:
+    id = annotation.get("category_id")
+    return id if isinstance(id, int | str) else None
+
+
 def _entry(file: Path, image: Mapping[str, Any], marks: Any) -> Entry:
-    name = image["file_name"]
+    where = f"{file}, image {image['id']}"
+    name = required(image, "file_name", str, where)
     root, part = _root(file), file.stem.rpartition("_")[2]
-    folders = (file.parent, root, root / "images", root / part, root / "images" / part)
-    size = (int(image["width"]), int(image["height"])) if "width" in image and "height" in image else None
-    ours = image.get("sample") or {}
-    split = ours.get("split", _split_of(file))
-    return Entry(ours.get("id", name), find_picture(name, folders, file), marks, size, split, ours.get("tags", {}))
+    picture = find_picture(name, (file.parent, root, root / "images", root / part, root / "images" / part), file)
+    width, height = (optional(image, side, int, where) for side in ("width", "height"))
+    size = None if width is None or height is None else (width, height)
+    if (ours := optional(image, _OUR_KEY, dict, where)) is None:
+        return Entry(name, picture, marks, size, _split_of(file))
+    tags = optional(ours, "tags", dict, where) or {}
+    split = optional(ours, "split", str, where)
+    return Entry(required(ours, "id", str, where), picture, marks, size, split, {key: str(tags[key]) for key in tags})
 
 
 def _split_of(file: Path) -> str | None:
@@ -156,9 +182,7 @@ def _split_of(file: Path) -> str | None:
 
 
 def _marks(annotations: list[dict[str, Any]], keypoint_names: Mapping[Any, list[str]], file: Path) -> list[list[Any]]:
-    return [
-        _mark(annotation, keypoint_names.get(annotation.get("category_id"), []), file) for annotation in annotations
-    ]
+    return [_mark(annotation, keypoint_names.get(_category(annotation), []), file) for annotation in annotations]
 
 
 def _mark(annotation: Mapping[str, Any], names: list[str], file: Path) -> list[Any]:

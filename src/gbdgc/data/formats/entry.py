@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from gbdgc.data.images import IMAGE_SUFFIXES
 from gbdgc.errors import InputError
+
+T = TypeVar("T")
+_JSON_NAMES: dict[type, str] = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
 
 Marks = Any
 """One row a person, as any array-like: a point (x, y), or a box (x, y, width, height) where labels are boxes.
@@ -109,6 +112,21 @@ def label_file_opening(path: Path) -> str:
             return file.read(4096)
     except OSError:
         return ""
+
+
+def optional(record: Mapping[str, Any], key: str, kind: type[T], where: object) -> T | None:
+    """Return a field of a JSON object, None where it is missing or null, and refuse it in another type."""
+    value = record.get(key)
+    if value is None or isinstance(value, kind):
+        return value
+    raise InputError(f"{where}: {key!r} must be {_JSON_NAMES[kind]}, not {str(value)[:40]!r}")
+
+
+def required(record: Mapping[str, Any], key: str, kind: type[T], where: object) -> T:
+    """Return a field of a JSON object that must be there, in its type."""
+    if not (value := optional(record, key, kind, where)):
+        raise InputError(f"{where}: no {key!r}")
+    return value
 
 
 def read_text(path: Path) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, read_json
+from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, optional, read_json
 from gbdgc.data.formats.people import people_among
 from gbdgc.data.images import IMAGE_SUFFIXES
 from gbdgc.errors import InputError
@@ -43,16 +43,18 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     tasks = read_json(file)
     if not isinstance(tasks, list):
         raise InputError(f"{file}: not a list of tasks")
-    results = [_chosen_result(task) for task in tasks]
-    people = people_among({name for result in results for shape in result or () for name in _labels(shape)}, file)
-    for number, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
+    found: list[tuple[str, str, Path, list[dict[str, Any]] | None]] = []
+    for number, task in enumerate(tasks, start=1):
         where = f"{file}, task {task.get('id', number) if isinstance(task, dict) else number}"
         try:
             name, image = _picture(task, file, where)
+            found.append((where, name, image, _chosen_result(task, where)))
         except InputError as error:
             problems.append(str(error))
-        else:
-            yield Entry(name, image, None if result is None else partial(_marks, result, people, where), _size(result))
+    all_shapes = [shape for _, _, _, shapes in found for shape in shapes or ()]
+    people = people_among({label for shape in all_shapes for label in _labels(shape)}, file)
+    for where, name, image, shapes in found:
+        yield Entry(name, image, None if shapes is None else partial(_marks, shapes, people, where), _size(shapes))
 
 
 def _label_files(path: Path) -> list[Path]:
@@ -60,14 +62,14 @@ def _label_files(path: Path) -> list[Path]:
     return [file for file in candidates if file.suffix == ".json" and _TASK.match(label_file_opening(file))]
 
 
-def _chosen_result(task: Any) -> list[Mapping[str, Any]] | None:
+def _chosen_result(task: Mapping[str, Any], where: str) -> list[dict[str, Any]] | None:
     """The shapes of the annotation that counts; None when there is none."""
-    annotations = task.get("annotations", task.get("completions")) if isinstance(task, dict) else None
-    kept = [each for each in annotations or () if isinstance(each, dict) and not each.get("was_cancelled")]
+    annotations = optional(task, "annotations", list, where) or optional(task, "completions", list, where) or ()
+    kept = [each for each in annotations if isinstance(each, dict) and not each.get("was_cancelled")]
     if not kept:
         return None
     chosen = next((each for each in kept if each.get("ground_truth")), kept[-1])
-    return [shape for shape in chosen.get("result", ()) if isinstance(shape, dict)]
+    return [shape for shape in optional(chosen, "result", list, where) or () if isinstance(shape, dict)]
 
 
 def _kind(shape: Mapping[str, Any]) -> str:
@@ -75,14 +77,16 @@ def _kind(shape: Mapping[str, Any]) -> str:
 
 
 def _labels(shape: Mapping[str, Any]) -> list[str]:
-    """The labels of a keypoint or rectangle; the tag without labels has the empty one."""
-    if _kind(shape) not in _SHAPES + _OTHER_SHAPES or not isinstance(shape.get("value"), dict):
+    """The labels of a shape; one made with a tool that gives none has the empty label."""
+    kind, value = _kind(shape), shape.get("value")
+    if kind not in _SHAPES + _OTHER_SHAPES or not isinstance(value, dict):
         return []
-    return [str(name) for name in shape["value"].get(f"{_kind(shape)}labels") or [""]]
+    names = value.get(f"{kind}labels")
+    return [str(name) for name in names] if isinstance(names, list) else [""]
 
 
-def _size(result: list[Mapping[str, Any]] | None) -> tuple[int, int] | None:
-    for shape in result or ():
+def _size(shapes: list[dict[str, Any]] | None) -> tuple[int, int] | None:
+    for shape in shapes or ():
         width, height = shape.get("original_width"), shape.get("original_height")
         if isinstance(width, int) and isinstance(height, int):
             return width, height
@@ -122,9 +126,9 @@ def _served_path(url: str) -> str:
     return re.sub(r"^/data/(upload/)?", "", path)
 
 
-def _marks(result: list[Mapping[str, Any]], people: frozenset[str], where: str) -> list[list[float]]:
+def _marks(shapes: list[dict[str, Any]], people: frozenset[str], where: str) -> list[list[float]]:
     marks = []
-    for shape in result:
+    for shape in shapes:
         if not people.intersection(_labels(shape)):
             continue
         if _kind(shape) in _OTHER_SHAPES:

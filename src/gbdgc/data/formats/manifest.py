@@ -6,11 +6,11 @@ there. As you write a manifest yourself, its paths may lead anywhere, also to pi
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gbdgc.data.formats.entry import Entry, read_text
+from gbdgc.data.formats.entry import Entry, optional, read_text, required
 from gbdgc.data.manifest import Dataset
 from gbdgc.errors import InputError
 
@@ -27,12 +27,15 @@ def looks_like(path: Path) -> str | None:
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield one entry a line."""
     file = path / "manifest.jsonl" if path.is_dir() else path
-    for number, line in enumerate(read_text(file).splitlines(), start=1):
+    for number, line in enumerate(read_text(file).split("\n"), start=1):
+        where = f"{file}, line {number}"
         if line.strip():
             try:
-                yield _to_entry(json.loads(line), file.parent)
-            except (ValueError, RecursionError) as error:
-                problems.append(f"{file}, line {number}: {error}")
+                yield _to_entry(json.loads(line), file.parent, where)
+            except InputError as error:
+                problems.append(str(error))
+            except (json.JSONDecodeError, RecursionError) as error:
+                problems.append(f"{where}: not valid JSON ({error})")
 
 
 def write(dataset: Dataset, path: Path) -> None:
@@ -40,29 +43,17 @@ def write(dataset: Dataset, path: Path) -> None:
     dataset.save(path)
 
 
-def _to_entry(record: Any, folder: Path) -> Entry:
+def _to_entry(record: Any, folder: Path, where: str) -> Entry:
     if not isinstance(record, dict):
-        raise InputError("not a JSON object")
-    id, image = (_text(record, name) for name in ("id", "image"))
-    width, height = record.get("width"), record.get("height")
-    size = (int(width), int(height)) if width is not None and height is not None else None
-    points, split, tags = record.get("points"), record.get("split"), record.get("tags", {})
-    if split is not None and not isinstance(split, str):
-        raise InputError(f"'split' must be a text, not {split!r}")
-    if not isinstance(tags, Mapping):
-        raise InputError(f"'tags' must be an object of names and texts, not {tags!r}")
+        raise InputError(f"{where}: not a JSON object")
+    width, height = (optional(record, name, int, where) for name in ("width", "height"))
+    points = optional(record, "points", list, where)
+    tags = optional(record, "tags", dict, where) or {}
     return Entry(
-        id,
-        folder / image,
+        required(record, "id", str, where),
+        folder / required(record, "image", str, where),
         None if points is None else lambda: points,
-        size,
-        split,
+        None if width is None or height is None else (width, height),
+        optional(record, "split", str, where),
         {name: str(value) for name, value in tags.items()},
     )
-
-
-def _text(record: Mapping[str, Any], name: str) -> str:
-    value = record.get(name)
-    if not isinstance(value, str) or not value:
-        raise InputError(f"no {name!r}" if value is None else f"{name!r} must be a text, not {value!r}")
-    return value

@@ -49,8 +49,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _read_version_5(path: Path) -> dict[str, Any]:
-    content = loadmat(str(path))
-    return {name: _plain(value) for name, value in content.items() if not name.startswith("__")}
+    return {name: _plain(value) for name, value in loadmat(str(path)).items() if not name.startswith("__")}
 
 
 def _plain(value: Any) -> Any:

@@ -69,7 +69,12 @@ def test_labels_made_before_the_exif_rotation_are_told_from_points_outside(make)
     assert (before.width, before.height) == (upright_width, upright_height)
     after = make("after", 2, [(110, 150)], exif=SIDEWAYS)
     astray = make("astray", 3, [(500, 10)], exif=SIDEWAYS)
-    assert kinds(before, after, astray) == [("rotation", ("before",)), ("outside", ("astray",))]
+    upright = make("upright", 4, [(110, 150)])
+    assert kinds(before, after, astray, upright) == [
+        ("rotation", ("before",)),
+        ("outside", ("astray",)),
+        ("outside", ("upright",)),
+    ]
 
 
 def test_an_empty_scene_is_news_but_not_wrong(make):

@@ -31,7 +31,7 @@ COPIES: dict[str, Callable[[Image.Image], Image.Image]] = {
     "grey": lambda image: image.convert("L"),
     "brighter": lambda image: ImageEnhance.Brightness(image).enhance(1.15),
     "marked": marked,
-    "cropped": lambda image: image.crop((4, 4, image.width - 4, image.height - 4)),
+    "cropped": lambda image: image.crop((8, 0, image.width, image.height - 6)),
 }
 
 

@@ -34,7 +34,7 @@ def test_every_labelled_picture_is_in_one_bar_of_the_histogram():
     assert sum(bar.images for bar in bars) == len(counts)
     assert bars[0] == Bin(0, 0, 1)
     assert bars[-1] == Bin(5000, 9999, 2)
-    assert [bar.label for bar in bars[:3]] == ["0", "1", "2 to 4"]
+    assert [bar.label for bar in bars[:3]] == ["0 heads", "1 head", "2 to 4 heads"]
     assert all(after.low == before.high + 1 for before, after in pairwise(bars))
     assert histogram([sample("a", None)]) == []
 

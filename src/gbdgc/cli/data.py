@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = App(name="data", help="Convert, check and look at labelled crowds, or draw some.")
 
-MAX_PIXELS = 200_000_000
+MAX_PIXELS = 200_000_000  # as in gbdgc.data.images, which help need not import
 _SHOWN_OF_A_KIND = 24
 
 Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]
@@ -126,7 +126,10 @@ def check(
         print(json.dumps(report))
     else:
         stdout.print(findings_table(findings) if findings else "nothing found")
-        stdout.print(f"{len(dataset)} pictures read as {dataset.format}, {wrong or 'no'} things wrong", markup=False)
+        stdout.print(
+            f"{len(dataset)} pictures read as {dataset.format}, {wrong or 'no'} thing{'s' * (wrong != 1)} wrong",
+            markup=False,
+        )
     _say_where(folder / "contact_sheet.html", as_json)
     sys.exit(1 if wrong else 0)
 
@@ -185,7 +188,7 @@ def show(
         data.resolve().name,
         facts,
         [Section("Pictures", _what_is_shown(len(chosen), dataset), [Group([sample]) for sample in chosen])],
-        bars=[Bar(f"{each.label} heads", each.images) for each in bins],
+        bars=[Bar(each.label, each.images) for each in bins],
         max_pixels=max_pixels,
     )
     if as_json:

@@ -52,7 +52,7 @@ def histogram_table(bins: Sequence[Bin]) -> Table:
     largest = max(each.images for each in bins)
     for each in bins:
         bar = Bar(largest, 0, each.images, width=_BAR_WIDTH, color="cyan")
-        table.add_row(f"{each.label} heads", bar, str(each.images))
+        table.add_row(each.label, bar, str(each.images))
     return table
 
 

@@ -14,6 +14,8 @@ from gbdgc.data.sample import Points, Sample
 from gbdgc.errors import InputError
 from gbdgc.progress import track
 
+_SIDEWAYS = range(5, 9)  # the EXIF orientations that swap width and height
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -83,13 +85,13 @@ def _examine(sample: Sample, max_pixels: int) -> tuple[str, Portrait | None, lis
     """Decode one picture and look at its points."""
     try:
         own = portrait(read_image(sample.image, max_pixels=max_pixels))
-        rotated = image_orientation(sample.image, max_pixels=max_pixels) != 1
+        sideways = image_orientation(sample.image, max_pixels=max_pixels) in _SIDEWAYS
     except InputError as error:
         return sample.id, None, [Finding("undecodable", (sample.id,), str(error)), *_point_findings(sample, False)]
-    return sample.id, own, list(_point_findings(sample, rotated))
+    return sample.id, own, list(_point_findings(sample, sideways))
 
 
-def _point_findings(sample: Sample, rotated: bool) -> Iterator[Finding]:
+def _point_findings(sample: Sample, sideways: bool) -> Iterator[Finding]:
     if sample.points is None:
         return
     total = len(sample.points)
@@ -100,7 +102,7 @@ def _point_findings(sample: Sample, rotated: bool) -> Iterator[Finding]:
         yield Finding("not_finite", (sample.id,), f"{total - len(points)} of {total} points")
     width, height = sample.width, sample.height
     outside = _outside(points, width, height)
-    if len(outside) and rotated and not len(_outside(points, height, width)):
+    if len(outside) and sideways and not len(_outside(points, height, width)):
         detail = f"all points fit into {height} x {width}, but not into {width} x {height}"
         yield Finding("rotation", (sample.id,), detail)
     elif len(outside):
@@ -108,7 +110,7 @@ def _point_findings(sample: Sample, rotated: bool) -> Iterator[Finding]:
         yield Finding("outside", (sample.id,), detail, _to_tuples(outside))
     places, times = np.unique(points, axis=0, return_counts=True)
     if len(points) > len(places):
-        detail = f"{len(points) - len(places)} of {total} points are a second time where one is already"
+        detail = f"{len(points) - len(places)} of {total} points stand where another is"
         yield Finding("doubled", (sample.id,), detail, _to_tuples(places[times > 1]))
 
 

@@ -83,7 +83,7 @@ def write_contact_sheet(
     samples = {sample.id: sample for section in sections for group in section.groups for sample in group.samples}
     draw = partial(_draw, max_pixels=max_pixels)
     drawn = map_unordered(draw, list(samples.values()), workers=workers)
-    thumbnails = dict(track(drawn, "drawing the contact sheet", total=len(samples)))
+    thumbnails = dict(track(drawn, "drawing the contact sheet", total=len(samples)) if samples else ())
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         files("gbdgc.data").joinpath("contact_sheet.html").read_text(encoding="utf-8")
     )

@@ -45,7 +45,9 @@ class Bin:
     @property
     def label(self) -> str:
         """Its range, for people."""
-        return f"{self.low:,}" if self.low == self.high else f"{self.low:,} to {self.high:,}"
+        if self.low == self.high:
+            return f"{self.low:,} head{'s' * (self.low != 1)}"
+        return f"{self.low:,} to {self.high:,} heads"
 
 
 def summarise(samples: Sequence[Sample]) -> Summary:

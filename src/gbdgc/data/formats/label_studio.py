@@ -43,17 +43,17 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     tasks = read_json(file)
     if not isinstance(tasks, list):
         raise InputError(f"{file}: not a list of tasks")
-    found: list[tuple[str, str, Path, list[dict[str, Any]] | None]] = []
+    pictures: list[tuple[str, str, Path, list[dict[str, Any]] | None]] = []
     for number, task in enumerate(tasks, start=1):
         where = f"{file}, task {task.get('id', number) if isinstance(task, dict) else number}"
         try:
             name, image = _picture(task, file, where)
-            found.append((where, name, image, _chosen_result(task, where)))
+            pictures.append((where, name, image, _chosen_result(task, where)))
         except InputError as error:
             problems.append(str(error))
-    all_shapes = [shape for _, _, _, shapes in found for shape in shapes or ()]
+    all_shapes = [shape for _, _, _, shapes in pictures for shape in shapes or ()]
     people = people_among({label for shape in all_shapes for label in _labels(shape)}, file)
-    for where, name, image, shapes in found:
+    for where, name, image, shapes in pictures:
         yield Entry(name, image, None if shapes is None else partial(_marks, shapes, people, where), _size(shapes))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image, ImageDraw
 
 from gbdgc.data.drawing.domains import SceneDomain
 
@@ -143,13 +143,15 @@ def paint_backdrop(
     width: int, height: int, scale: float, domain: SceneDomain, rng: np.random.Generator
 ) -> NDArray[np.float32]:
     """The picture above the end of the ground, sky included."""
-    upper, lower = np.array(domain.sky)
-    share = np.linspace(0, 1, height)[:, None, None]
+    upper, lower = np.array(domain.sky, np.float32)
+    share = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
     gradient = np.broadcast_to(upper * (1 - share) + lower * share, (height, width, 3))
     clouds = Image.fromarray(rng.integers(0, 255, (max(2, height // 24), max(2, width // 60)), np.uint8))
-    puffs = np.asarray(clouds.resize((width, height), Image.Resampling.BICUBIC), np.float32)[..., None] / 255
+    puffs = np.asarray(clouds.resize((width, height), Image.Resampling.BILINEAR), np.float32)[..., None] / np.float32(
+        255
+    )
     cover = np.clip(puffs * 1.8 - 0.9, 0, 1) * 0.6
     sky = gradient * (1 - cover) + lower * cover
     image = Image.fromarray((np.clip(sky, 0, 1) * 255).astype(np.uint8))
     BACKDROPS[domain.backdrop](ImageDraw.Draw(image), width, height, scale, domain, rng)
-    return np.asarray(image.filter(ImageFilter.GaussianBlur(0.6)), np.float32) / np.float32(255)
+    return np.asarray(image, np.float32) / np.float32(255)

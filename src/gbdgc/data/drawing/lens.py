@@ -22,8 +22,8 @@ def develop(image: Picture, domain: SceneDomain, rng: np.random.Generator) -> RG
     taps = np.exp(-(np.arange(-2, 3) ** 2) / (2 * sigma**2)).astype(np.float32)
     strength = np.float32(rng.uniform(*domain.noise))
     grain = rng.standard_normal((height, width), np.float32) * strength
-    # A sensor has half as many colour sites each way, so colour noise is coarser than grain.
-    colour_grain = rng.standard_normal((ceil(height / 2), ceil(width / 2), 3), np.float32) * (
+    # Cameras smooth colour more than brightness, so colour noise is coarser than grain.
+    colour_grain = rng.standard_normal((ceil(height / 4), ceil(width / 4), 3), np.float32) * (
         strength * np.float32(0.6)
     )
     record = np.empty((height, width, 3), np.uint8)
@@ -64,7 +64,7 @@ def _record_all(record: RGB, image: Picture, taps: Picture, grain: Picture, colo
                     line[x, band] += weight * source[x, band]
         for x in range(width):
             for band in range(3):
-                value = grain[y, x] + colour_grain[y // 2, x // 2, band]
+                value = grain[y, x] + colour_grain[y // 4, x // 4, band]
                 for tap in range(5):
                     value += taps[tap] * line[min(width - 1, max(0, x + tap - 2)), band]
                 record[y, x, band] = np.uint8(min(np.float32(255), max(np.float32(0), value + np.float32(0.5))))

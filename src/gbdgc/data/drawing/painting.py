@@ -100,7 +100,6 @@ def _paint_all(
 ) -> None:  # fmt: skip
     height, width = coverage.shape
     behind_clutter = np.zeros((height, width), np.bool_)
-    texel = np.zeros(PARTS + 2, np.float32)
     for i in range(len(sprite)):
         head_column, head_row = int(heads[i, 0]), int(heads[i, 1])
         if heads[i, 0] >= 0 and heads[i, 1] >= 0 and head_column < width and head_row < height:
@@ -144,17 +143,25 @@ def _paint_all(
                 ) / 255  # fmt: skip
                 if cover < 0.004:
                     continue
-                for channel in range(PARTS + 2):
-                    texel[channel] = (
-                        a * pixels[upper, channel] + b * pixels[upper + 1, channel]
-                        + c * pixels[upper + wide, channel] + d * pixels[upper + wide + 1, channel]
+                turned = (
+                    a * pixels[upper, PARTS + 1] + b * pixels[upper + 1, PARTS + 1]
+                    + c * pixels[upper + wide, PARTS + 1] + d * pixels[upper + wide + 1, PARTS + 1]
+                )  # fmt: skip
+                red, green, blue = np.float32(0), np.float32(0), np.float32(0)
+                for part in range(PARTS):
+                    amount = (
+                        a * pixels[upper, part] + b * pixels[upper + 1, part]
+                        + c * pixels[upper + wide, part] + d * pixels[upper + wide + 1, part]
                     )  # fmt: skip
-                turned = np.float32(1 + side_light * sign * (texel[PARTS + 1] - 128) / 128)
-                for band in range(3):
-                    own = np.float32(0)
-                    for part in range(PARTS):
-                        own += texel[part] * colours[i, part, band]
-                    colour[y, x, band] += free * (own * shade * turned * clear + cover * haze[i] * fog[band])
+                    if amount > 0:
+                        red += amount * colours[i, part, 0]
+                        green += amount * colours[i, part, 1]
+                        blue += amount * colours[i, part, 2]
+                lit = free * shade * clear * np.float32(1 + side_light * sign * (turned - 128) / 128)
+                mist = free * cover * haze[i]
+                colour[y, x, 0] += lit * red + mist * fog[0]
+                colour[y, x, 1] += lit * green + mist * fog[1]
+                colour[y, x, 2] += lit * blue + mist * fog[2]
                 coverage[y, x] += free * cover
                 if clutter[i] and cover > 0.5:
                     behind_clutter[y, x] = True

@@ -1,11 +1,10 @@
-"""K-means as every estimator here uses it: scikit-learn's, ten starts, one thread, the same bits every time."""
+"""K-means on samples: scikit-learn's, ten starts, on one thread, so that the bits are the same every time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.random import RandomState
 from sklearn.cluster import KMeans
@@ -38,45 +37,10 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def kmeans(points: Floats, n_clusters: int, random_state: RandomState, weights: Floats | None = None) -> Clusters:
+def kmeans(points: Floats, n_clusters: int, random_state: RandomState) -> Clusters:
     """K-means, the best of ten k-means++ starts."""
-    mass = np.ones(len(points)) if weights is None else weights
-    trials = 2 + int(np.log(n_clusters))
-
-    def seeds(centred: Floats, count: int, random_state: RandomState) -> Floats:
-        chosen = _plus_plus(centred, mass, random_state.random_sample((count, trials)))
-        return np.asarray(centred[chosen])
-
-    # The seeding is the algorithm of scikit-learn, compiled: on ball centers its own spends more time in Python
-    # than the iterations take.
-    found = KMeans(n_clusters, init=seeds, n_init=STARTS, random_state=random_state).fit(points, sample_weight=weights)
+    found = KMeans(n_clusters, n_init=STARTS, random_state=random_state).fit(points)
     return Clusters(found.labels_.astype(np.int64), found.cluster_centers_, float(found.inertia_))
-
-
-@numba.njit(cache=True)
-def _plus_plus(X: Floats, mass: Floats, draws: Floats) -> Integers:
-    """Greedy k-means++: each next seed is the best of a few drawn in proportion to their squared distance."""
-    n = len(X)
-    chosen = np.empty(len(draws), dtype=np.int64)
-    closest = np.ones(n)
-    best = np.empty(n)
-    trial = np.empty(n)
-    for step in range(len(draws)):
-        lowest = np.inf
-        running = np.cumsum(mass * closest)
-        for draw in draws[step, : 1 if step == 0 else draws.shape[1]]:
-            candidate = min(np.searchsorted(running, draw * running[-1], side="right"), n - 1)
-            for i in range(n):
-                trial[i] = ((X[i] - X[candidate]) ** 2).sum()
-                if step > 0:
-                    trial[i] = min(trial[i], closest[i])
-            potential = (mass * trial).sum()
-            if potential < lowest:
-                lowest = potential
-                chosen[step] = candidate
-                best[:] = trial
-        closest[:] = best
-    return chosen
 
 
 def cluster_distinct(points: Floats, n_clusters: int, random_state: RandomState) -> Clusters:

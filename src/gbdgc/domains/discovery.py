@@ -15,6 +15,7 @@ from gbdgc.domains import inputs, stable
 from gbdgc.domains.alignment import name_domains
 from gbdgc.domains.balls import DivisionRules, divide
 from gbdgc.domains.clustering import cluster_distinct, nearest, one_thread
+from gbdgc.domains.few_points import kmeans_of_few
 from gbdgc.domains.reduction import fit_reduction
 from gbdgc.domains.tree import Ball, BallTree, Floats, Integers
 from gbdgc.errors import GbdgcWarning
@@ -35,7 +36,7 @@ def discover(Z: Floats, n_domains: int, rules: DivisionRules, random_state: Rand
     g = tree.center[tree.leaves]
     if too_few(g, n_domains):
         return Discovery(tree, *cluster_distinct(Z, n_domains, random_state)[:2], fallback=True)
-    labels, centers, _ = cluster_distinct(g, n_domains, random_state)
+    labels, centers, _ = kmeans_of_few(g, n_domains, random_state)
     return Discovery(tree, labels[tree.ball_labels()], centers, fallback=False)
 
 
@@ -229,23 +230,20 @@ def _discover_stable(Z: Floats, n_domains: int, rules: DivisionRules, random_sta
 
 def final_balls(tree: BallTree, labels: Integers) -> list[Ball]:
     """Return the final balls, each with the commonest domain of its members: in mode="paper" they have only one."""
-    return [
-        Ball(
-            center=tree.center[i],
-            size=int(tree.size[i]),
-            radius=float(tree.radius[i]),
-            depth=int(tree.depth[i]),
-            weights=tree.weights[i],
-            compactness=float(tree.compactness[i]),
-            domain=_commonest(labels[tree.members(i)]),
-            members=tree.members(i),
-            reason=str(tree.reason[i]),
-        )
-        for i in tree.leaves
-    ]
-
-
-def _commonest(labels: Integers) -> int:
-    """The commonest label; of equals the lowest."""
-    names, counts = np.unique(labels, return_counts=True)
-    return int(names[counts.argmax()])
+    leaves, ball_of = tree.leaves, tree.ball_labels()
+    names, position = np.unique(labels, return_inverse=True)
+    votes = np.zeros((len(leaves), len(names)), dtype=np.int64)
+    np.add.at(votes, (ball_of, position), 1)
+    members = np.split(np.argsort(ball_of, kind="stable"), np.cumsum(tree.size[leaves])[:-1])
+    columns = (
+        tree.center[leaves],
+        tree.size[leaves].tolist(),
+        tree.radius[leaves].tolist(),
+        tree.depth[leaves].tolist(),
+        tree.weights[leaves],
+        tree.compactness[leaves].tolist(),
+        names[votes.argmax(axis=1)].tolist(),
+        members,
+        tree.reason[leaves].tolist(),
+    )
+    return [Ball(*row) for row in zip(*columns, strict=True)]

@@ -15,7 +15,8 @@ from numpy.random import RandomState
 from scipy.spatial.distance import cdist
 
 from gbdgc.domains.alignment import Partition, matching_names, name_domains
-from gbdgc.domains.clustering import Clusters, kmeans
+from gbdgc.domains.clustering import Clusters
+from gbdgc.domains.few_points import kmeans_of_few
 from gbdgc.domains.tree import BallTree, Floats, Integers
 from gbdgc.errors import InputError
 
@@ -144,7 +145,7 @@ def hold(to_center: Floats, names: Integers, previous: Integers) -> Integers:
 def ball_domains(tree: BallTree, n_domains: int, random_state: RandomState) -> Floats:
     """Return centers of domains from final balls that count by their size: the better of Ward's and K-means."""
     points, weights = tree.center[tree.leaves], tree.size[tree.leaves].astype(np.float64)
-    by_kmeans = kmeans(points, n_domains, random_state, weights)
+    by_kmeans = kmeans_of_few(points, n_domains, random_state, weights)
     if len(points) > WARD_LIMIT:
         return by_kmeans.centers
     merged = weighted_ward(points, weights, n_domains)

@@ -1,0 +1,129 @@
+"""`gbdgc domains`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+    from rich.table import Table
+
+    from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
+
+    Estimator = GranularBallDomains | KMeansDomains | RandomDomains
+
+
+def domains(
+    table: Path,
+    *,
+    k: int | None = None,
+    method: Literal["balls", "kmeans", "random"] = "balls",
+    mode: Literal["paper", "stable"] = "paper",
+    seed: int = 0,
+    out: Path | None = None,
+) -> None:
+    """Find the latent domains in a table of features.
+
+    Parameters
+    ----------
+    table
+        One row a sample: npy, npz, csv (with a header, an id may come first) or parquet.
+    k
+        How many domains; if not given, the fourth root of the number of samples, at least 2.
+    method
+        Granular balls, K-means on the samples, or by lot.
+    mode
+        As in the paper, or the variant that outliers do not bend.
+    seed
+        Of K-means, or of the lot.
+    out
+        Folder for labels.csv and domains.png; if not given, a new one under runs/domains.
+    """
+    import warnings
+
+    from gbdgc.cli.feature_table import read_feature_table
+    from gbdgc.errors import GbdgcWarning, InputError
+    from gbdgc.progress import stderr, stdout
+    from gbdgc.runs import new_run_folder, write_environment
+
+    with stderr.status(f"reading {table.name}"):
+        ids, features = read_feature_table(table)
+    with stderr.status(f"{features.shape[0]:,} samples of {features.shape[1]:,} features: loading") as status:
+        from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
+        from gbdgc.domains.picture import draw_domains
+
+        status.update(f"dividing {features.shape[0]:,} samples of {features.shape[1]:,} features")
+        n_domains = "auto" if k is None else k
+        estimator: Estimator
+        if method == "balls":
+            estimator = GranularBallDomains(n_domains, mode=mode, random_state=seed)
+        elif method == "kmeans":
+            estimator = KMeansDomains(n_domains, mode=mode, random_state=seed)
+        else:
+            estimator = RandomDomains(n_domains, random_state=seed)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", GbdgcWarning)
+            try:
+                estimator.fit(features)
+            except InputError as error:
+                raise InputError(f"{table}: {error}") from error
+        folder = out or new_run_folder("domains", table.stem)
+        status.update("drawing the map")
+        balls = getattr(estimator, "balls_", [])
+        title = f"{table.name}: {estimator.n_domains_} latent domains" + (f" from {len(balls)} balls" if balls else "")
+        _write_labels(folder / "labels.csv", ids, estimator)
+        _write_picture(folder / "domains.png", draw_domains(estimator.embedding_, estimator.labels_, balls, title))
+        write_environment(folder)
+    for warning in caught:
+        stderr.print(f"[yellow]warning:[/] {warning.message}", soft_wrap=True)
+    stdout.print(_summary(estimator))
+    stdout.print("spread: mean distance of a domain's samples from its center")
+    stdout.print(f"labels and map: {folder}", soft_wrap=True)
+
+
+def _distances(estimator: "Estimator") -> "NDArray[np.float64]":
+    """Distance of each sample to its domain's center."""
+    import numpy as np
+
+    centers = estimator.domain_centers_[np.searchsorted(estimator.domains_, estimator.labels_)]
+    return np.asarray(np.sqrt(((estimator.embedding_ - centers) ** 2).sum(axis=1)))
+
+
+def _summary(estimator: "Estimator") -> "Table":
+    """One row a domain."""
+    import numpy as np
+    from rich.table import Table
+
+    balls = getattr(estimator, "balls_", [])
+    table = Table(*("domain", "samples", "share", *(["balls"] if balls else []), "spread"))
+    for column in table.columns:
+        column.justify = "right"
+    distance = _distances(estimator)
+    for name in estimator.domains_:
+        members = estimator.labels_ == name
+        count = [f"{sum(ball.domain == name for ball in balls):,}"] if balls else []
+        spread = f"{np.mean(distance[members]):.3g}" if members.any() else "-"
+        table.add_row(str(name), f"{members.sum():,}", f"{members.mean():.1%}", *count, spread)
+    return table
+
+
+def _write_labels(path: Path, ids: list[str], estimator: "Estimator") -> None:
+    """One line a sample: id, domain, ball (empty where there are none), distance to the domain's center."""
+    import csv
+
+    from gbdgc.files import atomic_write
+
+    balls = getattr(estimator, "ball_labels_", [""] * len(ids))
+    with atomic_write(path, "w") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(["id", "domain", "ball", "distance"])
+        for name, domain, ball, distance in zip(ids, estimator.labels_, balls, _distances(estimator), strict=True):
+            lines.writerow([name, domain, ball, f"{distance:.6g}"])
+
+
+def _write_picture(path: Path, figure: "Figure") -> None:
+    from gbdgc.files import atomic_write
+
+    with atomic_write(path) as file:
+        figure.savefig(file, format="png", dpi=150)

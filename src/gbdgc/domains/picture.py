@@ -1,0 +1,89 @@
+"""The 2-D map of samples, coloured by domain, with the balls drawn as circles."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+
+from gbdgc.domains.clustering import one_thread
+from gbdgc.domains.tree import Ball, Floats, Integers
+
+# Told apart by people with any colour vision (Okabe and Ito), then lighter repeats.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#7F7F7F", "#B8A100", "#444444")
+
+
+def draw_domains(embedding: Floats, labels: Integers, balls: Sequence[Ball] = (), title: str = "") -> Figure:
+    """Draw the plane of largest variance: a dot a sample, a circle a ball of at least two samples.
+
+    A circle is about its members as they appear in the plane: the ball itself has more axes than the paper.
+    """
+    plane, shares = _plane(embedding)
+    figure = Figure(figsize=(8.4, 6.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    names = np.unique(labels)
+    colour = {int(name): PALETTE[index % len(PALETTE)] for index, name in enumerate(names)}
+    _draw_balls(axes, plane, balls, colour)
+    dot = float(np.clip(9000 / len(plane), 1.5, 22))
+    for name in names:
+        members = plane[labels == name]
+        text = f"domain {name}   {len(members):,} ({len(members) / len(plane):.0%})"
+        x, y = members.T
+        axes.scatter(x, y, s=dot, color=colour[int(name)], linewidths=0, alpha=0.85, label=text)
+    _frame(axes, plane, shares, title, scale=float(np.sqrt(40 / dot)))
+    return figure
+
+
+def _plane(embedding: Floats) -> tuple[Floats, Floats]:
+    """The first two principal axes of the embedding, and their shares of the variance."""
+    centred = embedding - embedding.mean(axis=0)
+    with one_thread():
+        values, vectors = np.linalg.eigh(centred.T @ centred)
+        order = values.argsort()[::-1][:2]
+        axes = vectors[:, order]
+        # An axis may point either way: choose, so that the maps of two epochs are not mirror images.
+        axes = axes * np.where(axes[abs(axes).argmax(axis=0), range(axes.shape[1])] < 0, -1, 1)
+        plane = centred @ axes
+    shares = values[order] / max(values.sum(), np.finfo(float).tiny)
+    if plane.shape[1] == 1:
+        plane, shares = np.column_stack([plane, np.zeros(len(plane))]), np.append(shares, 0.0)
+    return plane, shares
+
+
+def _draw_balls(axes: Axes, plane: Floats, balls: Sequence[Ball], colour: dict[int, str]) -> None:
+    """Faint discs under the dots, large ones first."""
+    seen = []
+    for ball in balls:
+        if ball.size > 1:
+            center = plane[ball.members].mean(axis=0)
+            radius = float(np.sqrt(((plane[ball.members] - center) ** 2).sum(axis=1)).max())
+            seen.append((radius, (center[0], center[1]), colour[ball.domain]))
+    seen.sort(key=lambda entry: -entry[0])
+    discs = [Circle(center, radius) for radius, center, _ in seen]
+    colours = [edge for *_, edge in seen]
+    axes.add_collection(PatchCollection(discs, facecolors=colours, edgecolors="none", alpha=0.05, zorder=0))
+    axes.add_collection(PatchCollection(discs, facecolors="none", edgecolors=colours, alpha=0.45, linewidths=0.7))
+
+
+def _frame(axes: Axes, plane: Floats, shares: Floats, title: str, scale: float) -> None:
+    """Equal scales, quiet axes, and a view that a few far outliers do not shrink."""
+    low, high = np.quantile(plane, [0.002, 0.998], axis=0)
+    middle, half = (low + high) / 2, 0.6 * float((high - low).max()) or 1.0
+    axes.set_xlim(middle[0] - half, middle[0] + half)
+    axes.set_ylim(middle[1] - half, middle[1] + half)
+    axes.set_aspect("equal")
+    axes.set_xlabel(f"first axis, {shares[0]:.0%} of the variance", color="#555555")
+    axes.set_ylabel(f"second axis, {shares[1]:.0%}", color="#555555")
+    axes.tick_params(colors="#999999", length=0, labelsize=8)
+    axes.grid(color="#EEEEEE", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+    axes.set_title(title, loc="left", fontsize=12, color="#222222", pad=12)
+    # Dots are small where there are many samples, those of the legend never.
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=9, handletextpad=0.3, markerscale=scale
+    )

@@ -1,0 +1,107 @@
+"""`gbdgc domains`: any table in; a table, labels and a map out."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from gbdgc.cli.domains import domains
+from gbdgc.cli.feature_table import read_feature_table
+from gbdgc.domains.drawn import draw_descriptors
+from gbdgc.errors import InputError
+
+Z = draw_descriptors(80, n_domains=3, n_features=6, seed=0).epochs[0]
+IDS = [f"IMG_{i}.jpg" for i in range(len(Z))]
+
+
+def write(path: Path) -> Path:
+    frame = pd.DataFrame(Z, columns=[f"f{j}" for j in range(6)])
+    named = frame.assign(id=IDS)[["id", *frame.columns]]
+    if path.suffix == ".npy":
+        np.save(path, Z)
+    elif path.suffix == ".npz":
+        np.savez(path, features=Z, ids=np.array(IDS))
+    elif path.suffix == ".csv":
+        named.to_csv(path, index=False)
+    else:
+        named.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["npy", "npz", "csv", "parquet"])
+def test_every_kind_of_table_is_read_alike(tmp_path, ending):
+    table = read_feature_table(write(tmp_path / f"z.{ending}"))
+    np.testing.assert_allclose(table.features, Z)
+    assert table.ids == ([str(i) for i in range(len(Z))] if ending == "npy" else IDS)
+
+
+def test_the_command_prints_a_table_and_says_where_the_rest_is(tmp_path):
+    write(tmp_path / "z.csv")
+    run = subprocess.run(
+        [sys.executable, "-m", "gbdgc", "domains", "z.csv", "--k", "3"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    folder = tmp_path / "runs" / "domains" / "z-1"
+    assert run.stdout.splitlines()[-1] == "labels and map: runs/domains/z-1"
+    assert "spread" in run.stdout
+    rows = list(csv.DictReader((folder / "labels.csv").open()))
+    assert [row["id"] for row in rows] == IDS
+    assert {row["domain"] for row in rows} == {"0", "1", "2"}
+    assert all(float(row["distance"]) > 0 and int(row["ball"]) >= 0 for row in rows)
+    assert Image.open(folder / "domains.png").size[0] > 1000
+    assert (folder / "environment.json").is_file()
+
+
+@pytest.mark.parametrize("method", ["balls", "kmeans", "random"])
+@pytest.mark.parametrize("mode", ["paper", "stable"])
+def test_every_method_and_mode_runs(tmp_path, capsys, method, mode):
+    domains(write(tmp_path / "z.npy"), k=3, method=method, mode=mode, out=tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "domains.png",
+        "environment.json",
+        "labels.csv",
+    ]
+    assert ("balls" in capsys.readouterr().out) == (method == "balls")
+
+
+def test_one_column_and_equal_rows_are_drawn_too(tmp_path, capsys):
+    np.save(tmp_path / "same.npy", np.ones((5, 1)))
+    domains(tmp_path / "same.npy", out=tmp_path / "out")
+    assert "only 1 of 2 domains" in capsys.readouterr().err
+    assert (tmp_path / "out" / "domains.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("z.txt", b"1 2", "ends in .npy, .npz, .csv, .parquet"),
+        ("z.npy", b"nonsense", "plain NumPy arrays"),
+        ("z.parquet", b"nonsense", "not a parquet file"),
+        ("z.csv", b"a,b\n", "no rows"),
+        ("z.csv", b"1,2\n3,4\n", "add a header"),
+        ("z.csv", b"a,b\n1,2\n3\n", "row 1 has 1 cells under 2 columns"),
+        ("z.csv", b"a,b\n1,2\n3,x\n", "row 1, column 'b' is 'x'"),
+        ("z.csv", b"a,b\n1,2\n3,\n5,6\n", "row 1, column 1 is NaN"),
+        ("z.csv", b"id,b\nx,2\ny,nan\nz,6\n", "row 1, column 0 is NaN"),
+    ],
+)
+def test_a_bad_table_is_named_with_the_reason(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        domains(tmp_path / name, out=tmp_path / "out")
+    assert name in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_arrays_of_another_shape_are_refused(tmp_path):
+    np.save(tmp_path / "flat.npy", np.ones(5))
+    with pytest.raises(InputError, match=r"its shape is \(5,\)"):
+        read_feature_table(tmp_path / "flat.npy")
+    np.savez(tmp_path / "two.npz", a=np.ones((2, 2)), b=np.ones((2, 2)))
+    with pytest.raises(InputError, match="expected one array"):
+        read_feature_table(tmp_path / "two.npz")

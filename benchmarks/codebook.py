@@ -17,7 +17,8 @@ from gbdgc.models.codebook import Codebook
 from gbdgc.progress import stdout
 
 SIZES = [(128, 512), (256, 1024)]
-POSITIONS = (192, 256)  # stride 4 of a 768 x 1024 picture
+BATCH = 8
+POSITIONS = (80, 80)  # stride 4 of the paper's crops of 320 x 320
 
 
 def written_out(codebook: Codebook, semantic_BDHW: Tensor) -> Tensor:
@@ -52,7 +53,7 @@ def main() -> None:
     torch.manual_seed(0)
     for dim, codewords in SIZES:
         codebook = Codebook(dim, codewords)
-        semantic = torch.randn(1, dim, *POSITIONS).relu().contiguous(memory_format=torch.channels_last)
+        semantic = torch.randn(BATCH, dim, *POSITIONS).relu().contiguous(memory_format=torch.channels_last)
         semantic.requires_grad_()
 
         def plain(codebook: Codebook = codebook, semantic: Tensor = semantic) -> Tensor:
@@ -66,7 +67,7 @@ def main() -> None:
             memory = [peak(plain), peak(fused)]
         both_ways = shortest([lambda: plain().sum().backward(), lambda: fused().sum().backward()], repeats)
         stdout.print(
-            f"d={dim} M_c={codewords}, {POSITIONS[0]}x{POSITIONS[1]} positions: written out / fused "
+            f"d={dim} M_c={codewords}, {BATCH} maps of {POSITIONS[0]}x{POSITIONS[1]}: written out / fused "
             f"forward {forward[0] / forward[1]:.2f} ({forward[0]:.3f} s / {forward[1]:.3f} s), "
             f"with backward {both_ways[0] / both_ways[1]:.2f} ({both_ways[0]:.3f} s / {both_ways[1]:.3f} s), "
             f"largest allocation {memory[0] / memory[1]:.1f} ({memory[0]:.0f} MB / {memory[1]:.0f} MB)",

@@ -52,10 +52,13 @@ def test_inference_holds_no_matrix_of_positions_by_codewords() -> None:
     assert largest_allocation(codebook, semantic) < matrix / 4
 
 
-def test_the_fused_kernel_is_really_taken() -> None:
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_the_fused_kernel_is_really_taken(batch: int, layout: torch.memory_format) -> None:
     codebook = Codebook(64, 128)
+    semantic = torch.randn(batch, 64, 8, 8).contiguous(memory_format=layout)
     with torch.profiler.profile() as profile:
-        codebook(torch.randn(2, 64, 8, 8)).sum().backward()
+        codebook(semantic).sum().backward()
     names = {event.key for event in profile.key_averages()}
     assert any("flash_attention" in name and "backward" not in name for name in names)
     assert any("flash_attention" in name and "backward" in name for name in names)

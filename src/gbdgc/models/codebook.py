@@ -20,11 +20,12 @@ class Codebook(nn.Module):
         """Return E a_j with a_j = softmax(E^T s_j / sqrt(d)) for every position j, in the shape of the input.
 
         This is attention with s_j as queries and the codewords as both keys and values, so the fused kernel
-        computes it exactly, without ever holding the matrix of positions x codewords. All positions of the batch
-        stand in one row of queries: the codebook is the same for all of them.
+        computes it exactly, without ever holding the matrix of positions x codewords. Each image is a row of queries
+        of its own: one row for the whole batch is as fast forward, but its backward pass runs on a single thread.
         """
         batch, dim, height, width = semantic_BDHW.shape
-        queries = semantic_BDHW.permute(0, 2, 3, 1).reshape(1, 1, -1, dim)
-        codewords = self.codewords_MD[None, None]
+        # A copy only where the map is not channels_last; the kernel wants the channels of a position side by side.
+        queries = semantic_BDHW.permute(0, 2, 3, 1).contiguous().reshape(batch, 1, height * width, dim)
+        codewords = self.codewords_MD[None, None].expand(batch, -1, -1, -1)
         recoded = functional.scaled_dot_product_attention(queries, codewords, codewords)
         return recoded.reshape(batch, height, width, dim).permute(0, 3, 1, 2)

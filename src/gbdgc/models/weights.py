@@ -133,11 +133,15 @@ def load_weights(name: str, path: Path | None = None) -> dict[str, Tensor]:
     return read_tensors(fetch(name))
 
 
+def cache_folder() -> Path:
+    """Return the folder in which everything is kept that can be had again."""
+    base = os.environ.get("GBDGC_CACHE")
+    return Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gbdgc"
+
+
 def cache_path(name: str) -> Path:
     """Return where the converted weights of an encoder are kept."""
-    base = os.environ.get("GBDGC_CACHE")
-    folder = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gbdgc"
-    return folder / "weights" / f"{name}.safetensors"
+    return cache_folder() / "weights" / f"{name}.safetensors"
 
 
 def fetch(name: str) -> Path:

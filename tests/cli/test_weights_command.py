@@ -17,11 +17,11 @@ def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return weights.cache_path("compact")
 
 
-def test_the_list_says_what_is_cached(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_says_what_is_cached(cached: Path, capsys: pytest.CaptureFixture[str]) -> None:
     list_weights()
     listed = capsys.readouterr().out
-    assert "vgg16" in listed
-    assert "compact" in listed
+    assert f"compact\t{cached}: cached\n" in listed
+    assert f"vgg16\t{weights.cache_path('vgg16')}: not cached\n" in listed
 
 
 def test_fetching_prints_where_the_weights_are(cached: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,20 +13,13 @@ app = App(name="weights", help="List, fetch and verify the ImageNet weights that
 @app.command(name="list")
 def list_weights() -> None:
     """Show every encoder's weights: whether they are in the cache, where, and where they come from."""
-    from rich.table import Table
-
     from gbdgc.models.weights import WEIGHTS, cache_path
-    from gbdgc.progress import stdout
 
-    table = Table("encoder", "cached", "MB", "file", "from", box=None)
     for name, weights in WEIGHTS.items():
         path = cache_path(name)
         sources = [weights.public.url] if weights.public else []
-        size = f"{path.stat().st_size / 1e6:.1f}" if path.exists() else ""
-        table.add_row(
-            name, "yes" if path.exists() else "no", size, str(path), "\n".join([*sources, weights.packaged.requirement])
-        )
-    stdout.print(table)
+        print(name, f"{path}: {'cached' if path.exists() else 'not cached'}", sep="\t")
+        print("", "from " + ", else ".join([*sources, f"the package {weights.packaged.requirement}"]), sep="\t")
 
 
 @app.command

@@ -61,12 +61,7 @@ def on_grid(Z: Floats) -> Grid:
     origin = high / 2 + low / 2
     extent = float((high / 2 - low / 2).max())
     bits = min(40, 52 - math.ceil(math.log2(len(Z) + 1)))
-    rows = Z - origin
-    if extent > 0:
-        rows /= extent
-        rows *= 2.0**bits
-    np.rint(rows, out=rows)
-    return Grid(rows, origin, extent / 2.0**bits)
+    return Grid(kernels.round_to_grid(Z, origin, extent or 1.0, 2.0**bits), origin, extent / 2.0**bits)
 
 
 def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:

@@ -234,7 +234,9 @@ def final_balls(tree: BallTree, labels: Integers) -> list[Ball]:
     names, position = np.unique(labels, return_inverse=True)
     votes = np.zeros((len(leaves), len(names)), dtype=np.int64)
     np.add.at(votes, (ball_of, position), 1)
-    members = np.split(np.argsort(ball_of, kind="stable"), np.cumsum(tree.size[leaves])[:-1])
+    # Small integers are sorted by radix, in linear time.
+    by_ball = np.argsort(ball_of.astype(np.min_scalar_type(len(leaves))), kind="stable")
+    members = np.split(by_ball, np.cumsum(tree.size[leaves])[:-1])
     columns = (
         tree.center[leaves],
         tree.size[leaves].tolist(),

@@ -25,6 +25,16 @@ _VECTOR = {"reassoc", "nsz"}
 
 
 @numba.njit(cache=True)
+def round_to_grid(Z: Array, origin: Array, extent: float, steps: float) -> Array:
+    """Round (Z - origin) / extent to multiples of 1 / steps, counted in steps; one pass, no temporaries."""
+    rows = np.empty_like(Z)
+    for i in range(Z.shape[0]):
+        for j in range(Z.shape[1]):
+            rows[i, j] = np.rint((Z[i, j] - origin[j]) / extent * steps)
+    return rows
+
+
+@numba.njit(cache=True)
 def _nonzero_scatter(D: Array, total: Array, n: int) -> Array:
     """`equations.nonzero_scatter`."""
     for j in range(len(D)):

@@ -38,7 +38,7 @@ class PlainBall:
 
 def divide(Z: Array, rules: DivisionRules) -> list[PlainBall]:
     """Algorithm 1 up to the final balls."""
-    rows, origin, unit = on_grid(Z)
+    rows, origin, unit = on_grid(np.ascontiguousarray(Z))
     n, d = rows.shape
     queue = deque([(np.arange(n), np.full(d, 1 / d), 0)])
     final = []

@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick lint demo bench clean
+.PHONY: help setup browser test quick lint demo bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -22,7 +22,12 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 	@echo "ready: $(BIN)/gbdgc --help"
 
-test: lint ## lint, types and all tests with coverage (what CI runs)
+browser: ## Debian's chromium, for the tests of the page and the report
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+	  || echo "no chromium here: install it (Debian: apt-get install chromium) to run the browser tests too"
+
+test: lint browser ## lint, types and all tests with coverage (what CI runs)
 	$(BIN)/python -m pytest --cov --cov-report=term
 
 quick: lint ## the same without the slow tests

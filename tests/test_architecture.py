@@ -11,10 +11,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "gbdgc"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("files",),
-    ("config", "result", "domains", "losses", "runs", "progress", "trust"),
+    ("config", "published", "result", "domains", "losses", "runs", "progress", "trust"),
     ("data", "models", "descriptors", "video"),
-    ("methods", "checkpoint", "engines"),
-    ("counter", "evaluation"),
+    ("methods", "checkpoint", "engines", "tiling"),
+    ("export",),
+    ("counter",),
+    ("evaluation",),
     ("training", "benchmark", "report", "server"),
     ("demo", "cli"),
 )

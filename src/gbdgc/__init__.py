@@ -19,6 +19,8 @@ _HOMES = {
     "load_dataset": "gbdgc.data",
     "Dataset": "gbdgc.data",
     "Sample": "gbdgc.data",
+    "Counter": "gbdgc.counter",
+    "Result": "gbdgc.result",
 }
 
 __all__ = ["__version__", *_HOMES]

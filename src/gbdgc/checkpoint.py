@@ -106,11 +106,19 @@ def save_model(
     write(path, nest("network", weights) | dict(extras), {**info, "build": dict(build)})
 
 
-def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, Tensor]]:
-    """Return the network, ready to count, its description and its further tensors; a run's folder will do as well."""
+def model_file(path: str | os.PathLike[str]) -> Path:
+    """Return the model file itself: of a run's folder the best one."""
     path = Path(path)
     if path.is_dir():
         path = path / "checkpoints" / BEST if (path / "checkpoints").is_dir() else path / BEST
+    if not path.exists():
+        raise InputError(f"{path}: no such file")
+    return path
+
+
+def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, Tensor]]:
+    """Return the network, ready to count, its description and its further tensors; a run's folder will do as well."""
+    path = model_file(path)
     tensors, info = read(path)
     if "build" not in info:
         raise InputError(f"{path}: the state of a run, not a model; give the {BEST} beside it")

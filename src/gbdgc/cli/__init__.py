@@ -14,6 +14,7 @@ app = App(
     help="Count people in pictures, with a counter that generalises to cameras it has never seen.",
 )
 app.command("gbdgc.cli.train:train", help="Train a counter on one source.")
+app.command("gbdgc.cli.export:export", help="Write a model for onnxruntime or OpenVINO, and check its counts.")
 app.command("gbdgc.cli.domains:domains", help="Find the latent domains in a table of features.")
 app.command("gbdgc.cli.data:app", name="data", help="Convert, check and look at labelled crowds, or draw some.")
 app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verify the ImageNet weights.")

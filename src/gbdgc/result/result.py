@@ -51,6 +51,10 @@ class Result:
         What to know before trusting the number.
     milliseconds
         The time that counting took.
+    time
+        Seconds into the video, where the picture is a frame of one.
+    smoothed
+        The count steadied over the frames before, where the picture is one of many.
     zones
         People in each named zone; `with_zones` fills it.
     outlines
@@ -73,6 +77,8 @@ class Result:
     novelty: float | None = None
     warnings: tuple[str, ...] = ()
     milliseconds: float | None = None
+    time: float | None = None
+    smoothed: float | None = None
     zones: Mapping[str, float] = field(default_factory=dict)
     outlines: Mapping[str, Corners] = field(default_factory=dict)
     count: float = field(init=False)
@@ -201,6 +207,8 @@ class Result:
             "novelty": self.novelty,
             "warnings": list(self.warnings),
             "milliseconds": self.milliseconds,
+            "time": self.time,
+            "smoothed": self.smoothed,
         }
         if density:
             record["outlines"] = {name: corners.tolist() for name, corners in self.outlines.items()}
@@ -229,6 +237,8 @@ class Result:
             novelty=record.get("novelty"),
             warnings=tuple(record.get("warnings", ())),
             milliseconds=record.get("milliseconds"),
+            time=record.get("time"),
+            smoothed=record.get("smoothed"),
             zones=dict(record.get("zones", {})),
             outlines={name: np.asarray(corners) for name, corners in record.get("outlines", {}).items()},
         )

@@ -1,0 +1,101 @@
+"""`gbdgc export`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from gbdgc.errors import InputError
+
+if TYPE_CHECKING:
+    from gbdgc.data.images import RGB
+
+_CALIBRATION_IMAGES, _CHECK_IMAGES, _DRAWN_IMAGES = 32, 16, 4
+_MAX_DRIFT = 0.02
+
+
+def export(
+    weights: Path,
+    *,
+    to: Literal["onnx", "openvino"],
+    int8: Annotated[bool, Parameter(negative=())] = False,
+    calibrate: Path | None = None,
+    out: Path | None = None,
+    force: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Write a model for another runtime, and check its counts against torch.
+
+    Parameters
+    ----------
+    weights
+        A run's folder or a model file.
+    to
+        The runtime.
+    int8
+        Convert to 8 bits, which is faster and half as exact; wants --calibrate.
+    calibrate
+        A folder of pictures like those to be counted. The drift is measured on them; without, on drawn scenes.
+    out
+        The file to write; by default beside the weights.
+    force
+        Keep an 8-bit model whose counts drift by more than 2 %.
+    """
+    from tempfile import TemporaryDirectory
+
+    from gbdgc.checkpoint import model_file
+    from gbdgc.export import export as write_export
+    from gbdgc.export import measure_drift, suffix_of
+    from gbdgc.progress import stderr, stdout
+
+    if int8 and calibrate is None:
+        raise InputError("--int8 wants --calibrate DIR: a folder of some tens of pictures like those to be counted")
+    file = model_file(weights)
+    suffix = suffix_of(to)
+    out = out or file.with_name(f"{file.stem}{'-int8' if int8 else ''}{suffix}")
+    if out.suffix != suffix:
+        raise InputError(f"--out {out}: files for {to} end in {suffix}")
+    calibration, check = _drawn() if calibrate is None else _pictures(calibrate)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
+        made = Path(folder, out.name)
+        with stderr.status(f"exporting for {to}"):
+            write_export(file, made, calibration=calibration if int8 else None)
+        with stderr.status(f"counting {len(check)} pictures by torch and by {to}"):
+            drift = measure_drift(file, made, check)
+        stdout.print(
+            f"speed: {drift.speedup:.2f} x torch ({drift.torch_milliseconds:.0f} -> {drift.milliseconds:.0f} ms)"
+        )
+        stdout.print(f"drift: {drift.relative:.3%} of the count (bias {drift.bias:+.3%}) on {drift.images} pictures")
+        if int8 and drift.relative > _MAX_DRIFT and not force:
+            raise InputError(
+                f"{out}: not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}; "
+                "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force"
+            )
+        for part in sorted(Path(folder).iterdir(), key=lambda part: part.suffix == ".xml"):
+            part.replace(out.with_suffix(part.suffix))
+    stdout.print(f"model: {out}", soft_wrap=True)
+
+
+def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
+    """Return pictures to calibrate on and others to check on; the same ones where there are few."""
+    import numpy as np
+
+    from gbdgc.data.images import IMAGE_SUFFIXES, read_image
+
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
+    if not paths:
+        raise InputError(f"--calibrate {folder}: there are no pictures in it")
+    count = min(len(paths), _CALIBRATION_IMAGES + _CHECK_IMAGES)
+    chosen = [read_image(paths[index]) for index in np.linspace(0, len(paths) - 1, count).round().astype(int)]
+    check = chosen[::3] if len(chosen) >= 6 else chosen
+    calibration = [image for place, image in enumerate(chosen) if place % 3] if len(chosen) >= 6 else chosen
+    return calibration, check
+
+
+def _drawn() -> "tuple[list[RGB], list[RGB]]":
+    import numpy as np
+
+    from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
+
+    domains = [SOURCE_DOMAINS[number % len(SOURCE_DOMAINS)] for number in range(_DRAWN_IMAGES)]
+    return [], [draw_scene(domain, np.random.default_rng(number))[0] for number, domain in enumerate(domains)]

@@ -1,0 +1,264 @@
+"""Export: the network as one graph for other runtimes, in 32 bits or 8, and how far its counts are from torch's."""
+
+import hashlib
+import logging
+import math
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gbdgc.checkpoint import load_model, model_file
+from gbdgc.data.images import RGB
+from gbdgc.data.transforms import limit_side
+from gbdgc.descriptors import channel_statistics
+from gbdgc.engines import (
+    DENSITY,
+    DESCRIPTION_KEY,
+    EXPORTED,
+    INPUT,
+    STATISTICS,
+    SUFFIXES,
+    EngineName,
+    TorchEngine,
+    pack,
+    require,
+)
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+from gbdgc.models import DENSITY_SCALE, Network
+from gbdgc.models.backbone import STRIDE, enlarge
+from gbdgc.models.weights import cache_folder
+from gbdgc.tiling import TILE, count_cells, stack
+
+_OPSET = 18
+_FOLDED = 2**28
+_FORMAT = 1
+"""In the names of cached exports: another number where the graph changes."""
+_log = logging.getLogger(__name__)
+_QUANTISED = ["Conv", "MatMul", "Add", "Concat", "Resize", "MaxPool", "Relu", "Clip"]
+
+
+class CountingGraph(nn.Module):
+    """The part of a network that counts, in the form that exports best: people per pixel, and channel statistics.
+
+    The head is linear, so head(E a) = (head E) a: each codeword is a density, and the mixture of codewords a mixture of
+    these. That spares the second of the codebook's two large products, half of its work, and computes the same.
+    Runtimes fuse no attention with a value of one number, nor need they: the softmax is a plain one.
+
+    The statistics, by which trust is judged, are a second output: one file holds all, and for a picture
+    of 224 x 224 the unused density costs little.
+    """
+
+    keys_DM: Tensor | None
+    values_M1: Tensor
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.backbone = network.backbone
+        self.semantic = network.semantic
+        head_D1 = network.head.weight.detach().reshape(-1, 1) / DENSITY_SCALE
+        if network.codebook is None:
+            self.register_buffer("keys_DM", None)
+            self.register_buffer("values_M1", head_D1)
+        else:
+            codewords_MD = network.codebook.codewords_MD.detach()
+            self.register_buffer("keys_DM", codewords_MD.T / math.sqrt(codewords_MD.shape[1]))
+            self.register_buffer("values_M1", codewords_MD @ head_D1)
+
+    def forward(self, images_B3HW: Tensor) -> tuple[Tensor, Tensor]:
+        """Return people per pixel (B, 1, H, W) and the statistics of the encoder's levels, one row an image."""
+        features = self.backbone(images_B3HW)
+        mixture = self.semantic(features.fused).permute(0, 2, 3, 1)
+        if self.keys_DM is not None:
+            mixture = torch.softmax(mixture @ self.keys_DM, dim=-1)
+        density_B1hw = functional.relu(mixture @ self.values_M1).permute(0, 3, 1, 2)
+        return enlarge(density_B1hw, 4), channel_statistics(features.encoder)
+
+
+class Drift(NamedTuple):
+    """How an engine's counts differ from torch's on the same pictures, and how fast each is."""
+
+    images: int
+    relative: float
+    """The mean of the differences without their signs, as a share of the mean count."""
+    bias: float
+    """The mean difference, as a share of the mean count."""
+    milliseconds: float
+    """Of an image, the shortest of all, so that a busy moment of the machine weighs less; and torch's the same way."""
+    torch_milliseconds: float
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast as torch."""
+        return self.torch_milliseconds / self.milliseconds
+
+
+def suffix_of(engine: EngineName) -> str:
+    """Return how the exported files of an engine are named."""
+    for suffix, name in SUFFIXES.items():
+        if name == engine:
+            return suffix
+    raise InputError(f"engine {engine!r}: nothing is exported for it; choose one of {', '.join(SUFFIXES.values())}")
+
+
+def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None = None) -> None:
+    """Write a model for the engine that the suffix of ``out`` names; in 8 bits where pictures to calibrate are given.
+
+    The file takes any batch and any sides that are multiples of 16, and carries the model's description in it.
+    """
+    if out.suffix not in SUFFIXES:
+        raise InputError(f"{out}: exported files end in {' or '.join(SUFFIXES)}")
+    network, info, tensors = load_model(weights)
+    description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
+    inputs = None if calibration is None else calibration_windows(calibration, info.get("max_side"))
+    with TemporaryDirectory(prefix="gbdgc-export-") as folder:
+        graph = write_graph(network, Path(folder, "graph.onnx"))
+        write = write_onnx if SUFFIXES[out.suffix] == "onnx" else write_openvino
+        write(graph, out, description, inputs)
+
+
+def export_to_cache(weights: Path, engine: EngineName) -> Path:
+    """Return the export of a model for an engine, made once and kept in the cache folder."""
+    digest = hashlib.sha256(model_file(weights).read_bytes()).hexdigest()[:16]
+    path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{suffix_of(engine)}"
+    if not path.exists():
+        _log.info("%s: exporting for %s, once", weights, engine)
+        export(weights, path)
+    return path
+
+
+def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) -> Drift:
+    """Count pictures by torch and by an exported file, in turns."""
+    network, info, _ = load_model(weights)
+    engines = (TorchEngine(network, device="cpu"), EXPORTED[SUFFIXES[exported.suffix]](exported))
+    counts = np.zeros((2, len(images)))
+    fastest = [math.inf, math.inf]
+    for column, image in enumerate(images):
+        seen = limit_side(image, info.get("max_side"))
+        for row, engine in enumerate(engines):
+            counts[row, column] = count_cells(engine, [seen]).sum(dtype=np.float64)  # also warms up for this size
+            started = time.perf_counter()
+            count_cells(engine, [seen])
+            fastest[row] = min(fastest[row], 1000 * (time.perf_counter() - started))
+    difference = counts[1] - counts[0]
+    mean = max(float(counts[0].mean()), 1.0)
+    relative, bias = float(np.abs(difference).mean()) / mean, float(difference.mean()) / mean
+    return Drift(len(images), relative, bias, fastest[1], fastest[0])
+
+
+def write_graph(network: Network, path: Path) -> Path:
+    """Write the counting graph as ONNX in 32 bits."""
+    require("onnx", "export")
+    optimizer = require("onnxscript.optimizer", "export")
+    graph = CountingGraph(network.cpu()).eval().requires_grad_(False)
+    # No two sizes alike, so that none is taken for another; and no 1, which the exporter takes for a constant.
+    example = torch.zeros(2, 3, 4 * STRIDE, 6 * STRIDE)
+    free = torch.export.Dim.DYNAMIC
+    with _quiet():
+        program = torch.onnx.export(
+            graph,
+            (example,),
+            dynamo=True,
+            opset_version=_OPSET,
+            input_names=[INPUT],
+            output_names=[DENSITY, STATISTICS],
+            dynamic_shapes=({0: free, 2: free, 3: free},),
+            optimize=False,
+            verbose=False,
+        )
+        assert program is not None
+        # What depends on weights alone is computed now, whatever its size: 8-bit conversion looks for kernels,
+        # not for the products that give them.
+        optimizer.optimize_ir(program.model, input_size_limit=_FOLDED, output_size_limit=_FOLDED)
+        program.save(path, external_data=False)
+    return path
+
+
+def write_onnx(graph: Path, out: Path, description: str, inputs: Sequence[NDArray[np.float32]] | None = None) -> None:
+    """Write the graph for onnxruntime, in 8 bits where inputs to calibrate on are given."""
+    onnx = require("onnx", "export")
+    model = onnx.load(graph if inputs is None else _quantised(graph, inputs))
+    onnx.helper.set_model_props(model, {DESCRIPTION_KEY: description})
+    with atomic_write(out) as file:
+        file.write(model.SerializeToString())
+
+
+def write_openvino(
+    graph: Path, out: Path, description: str, inputs: Sequence[NDArray[np.float32]] | None = None
+) -> None:
+    """Write the graph for OpenVINO, an .xml and its .bin, in 8 bits where inputs to calibrate on are given."""
+    openvino = require("openvino", "openvino")
+    model = openvino.convert_model(graph)
+    if inputs is not None:
+        with _quiet():
+            nncf = require("nncf", "openvino")
+            dataset = nncf.Dataset(inputs, lambda images: {INPUT: images})
+            # Mixed: asymmetric ranges where values are of both signs, as between the blocks of `compact`.
+            preset = nncf.QuantizationPreset.MIXED
+            model = nncf.quantize(model, dataset, preset=preset, subset_size=len(inputs))
+    model.set_rt_info(description, DESCRIPTION_KEY)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
+        openvino.save_model(model, Path(folder, out.name), compress_to_fp16=False)
+        # The weights first: whoever sees the .xml finds them.
+        for suffix in (".bin", ".xml"):
+            Path(folder, out.name).with_suffix(suffix).replace(out.with_suffix(suffix))
+
+
+def calibration_windows(images: Sequence[RGB], max_side: int | None = None) -> list[NDArray[np.float32]]:
+    """Return pictures as an engine gets them, each cut to one window at most."""
+    seen = [limit_side(image, max_side)[:TILE, :TILE] for image in images]
+    return [np.ascontiguousarray(stack([image])) for image in seen]
+
+
+def _quantised(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
+    """Convert kernels and what flows between them to 8 bits; the codewords' softmax and the statistics stay in 32."""
+    quantization = require("onnxruntime.quantization", "export")
+
+    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            self.rest = iter(inputs)
+
+        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
+            images = next(self.rest, None)
+            return None if images is None else {INPUT: images}
+
+    converted = graph.with_name("int8.onnx")
+    with _quiet():
+        quantization.quantize_static(
+            graph,
+            converted,
+            Reader(),
+            quant_format=quantization.QuantFormat.QDQ,
+            op_types_to_quantize=_QUANTISED,
+            per_channel=True,
+            # Seven bits a weight: processors without VNNI add pairs of 8-bit products in 16 bits, which overflows.
+            reduce_range=True,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+        )
+    return converted
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the chatter of exporters from the terminal, and their progress bars from stdout, which is for data."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(sys.stderr):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)

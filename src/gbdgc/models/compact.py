@@ -91,7 +91,7 @@ class CompactBackbone(Backbone):
     """
 
     suitable_dim = 128
-    suitable_codewords = 512
+    suitable_codewords = 256
 
     def __init__(self, *, frozen_statistics: bool = True) -> None:
         super().__init__(LiteEncoder(), Decoder((24, 40, 112), _DECODER_WIDTHS, _LEVEL_SCALE))

@@ -147,7 +147,7 @@ def build_network(
     pretrained : start the encoder from ImageNet weights (looked for as :mod:`gbdgc.models.weights` says), from the
         weights in the file given, or from random ones (False).
     dim, codewords : see :class:`Network`; by default as wide as suits the backbone: 256 and 1024 for ``vgg16``,
-        128 and 512 for ``compact``.
+        128 and 256 for ``compact``.
     codebook, style, dropout : see :class:`Network`.
     **backbone_options : arguments of the backbone itself, such as ``frozen_statistics`` of ``compact``.
     """

@@ -1,5 +1,7 @@
 """The division: the kernel equals the reference, and what must not matter does not."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -68,6 +70,13 @@ def test_the_order_of_rows_does_not_matter(Z, rules, seed):
 
 def _contents(tree, rows):
     return sorted(sorted(map(tuple, rows[tree.members(leaf)].tolist())) for leaf in tree.leaves)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ties_go_by_value_and_never_by_position(seed):
+    lattice = np.array(list(itertools.product(range(3), range(4), range(2))), dtype=np.float64)
+    shuffled = np.random.default_rng(seed).permutation(len(lattice))
+    assert partition(divide(lattice)) == partition(divide(lattice[shuffled]), rows=shuffled)
 
 
 @settings(max_examples=60, deadline=None)

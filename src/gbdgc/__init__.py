@@ -21,6 +21,8 @@ _HOMES = {
     "Sample": "gbdgc.data",
     "Counter": "gbdgc.counter",
     "Result": "gbdgc.result",
+    "train": "gbdgc.training",
+    "evaluate": "gbdgc.evaluation",
 }
 
 __all__ = ["__version__", *_HOMES]

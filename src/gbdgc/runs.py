@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -28,12 +29,14 @@ def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs
             number += 1
 
 
-def newest_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path | None:
-    """Return the run of that name with the highest number."""
+def newest_run_folder(
+    command: str, name: str, root: str | os.PathLike[str] = "runs", *, marker: str = "config.yaml"
+) -> Path | None:
+    """Return the run of that name with the highest number; a folder without the ``marker`` file was never begun."""
     numbered = {}
     for folder in (Path(root) / command).glob(f"{glob.escape(name)}-*"):
         number = folder.name.removeprefix(f"{name}-")
-        if number.isdigit() and (folder / "config.yaml").exists():
+        if number.isdigit() and (folder / marker).exists():
             numbered[int(number)] = folder
     return numbered[max(numbered)] if numbered else None
 
@@ -47,7 +50,7 @@ def write_environment(folder: Path) -> None:
 def environment() -> dict[str, object]:
     """What this process runs on."""
     return {
-        "command": sys.argv,
+        "command": [re.sub(r"(?<=://)[^/@]*@", "***@", word) for word in sys.argv],  # a stream's password is not ours
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": os.cpu_count(),

@@ -13,8 +13,15 @@ app = App(
     version=__version__,
     help="Count people in pictures, with a counter that generalises to cameras it has never seen.",
 )
+app.command("gbdgc.cli.count:count", help="Count people in pictures, folders, videos, cameras and streams.")
 app.command("gbdgc.cli.train:train", help="Train a counter on one source.")
+app.command(
+    "gbdgc.cli.evaluate:evaluate", name="eval", help="Count labelled data sets and say how far off the counts are."
+)
+app.command("gbdgc.cli.report:report", help="Write one HTML page about a run.")
+app.command("gbdgc.cli.benchmark:benchmark", help="Fill the tables of the paper, beside its own numbers.")
 app.command("gbdgc.cli.export:export", help="Write a model for onnxruntime or OpenVINO, and check its counts.")
+app.command("gbdgc.cli.serve:serve", help="Count over HTTP, with a page to drop pictures on.")
 app.command("gbdgc.cli.domains:domains", help="Find the latent domains in a table of features.")
 app.command("gbdgc.cli.data:app", name="data", help="Convert, check and look at labelled crowds, or draw some.")
 app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verify the ImageNet weights.")

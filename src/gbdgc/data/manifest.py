@@ -1,9 +1,10 @@
 """Dataset: samples with unique ids, and its form on disk, one JSON line a sample with paths relative to the file."""
 
+import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
@@ -113,6 +114,13 @@ def concatenate(datasets: Mapping[str, Dataset]) -> Dataset:
         (replace(sample, id=f"{name}/{sample.id}") for name, dataset in datasets.items() for sample in dataset),
         format="+".join(dict.fromkeys(dataset.format for dataset in datasets.values())),
     )
+
+
+def unique_name(place: str | os.PathLike[str], taken: Container[str]) -> str:
+    """Return the name of the data set at a path: its last part, numbered where that is taken."""
+    name = Path(place).resolve().name
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(candidate for candidate in names if candidate not in taken)
 
 
 def _to_record(sample: Sample, folder: Path) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Everything that changes while a run trains, in one place: built, saved and restored here."""
 
-import itertools
-from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +11,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from gbdgc import checkpoint
 from gbdgc.config import Config
-from gbdgc.data import Dataset, concatenate, load_dataset
+from gbdgc.data import Dataset, concatenate, load_dataset, unique_name
 from gbdgc.data.loading import Augmentation, TrainingSet
 from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
 from gbdgc.errors import InputError
@@ -188,13 +186,6 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
             raise InputError("train.selection=validation needs data.validation above 0; or take selection=last")
         return source, None
     return source.split(1 - data.validation, seed=config.train.seed)
-
-
-def unique_name(place: str, taken: Container[str]) -> str:
-    """Return the last part of a path, numbered where that is taken."""
-    name = Path(place).resolve().name
-    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(candidate for candidate in names if candidate not in taken)
 
 
 def build_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:

@@ -1,0 +1,159 @@
+"""`gbdgc eval`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_HEADINGS = {"mae": "MAE", "rmse": "RMSE", "nae": "NAE", "bias": "bias"}
+_SHOWN_UNREADABLE = 10
+
+
+def evaluate(
+    weights: Path,
+    /,
+    *data: Path,
+    split: str | None = None,
+    read_as: Annotated[str, Parameter(name="--read-as")] = "auto",
+    max_side: int | None = None,
+    tile: int = 4096,
+    resume: Annotated[bool, Parameter(negative=())] = False,
+    out: Path | None = None,
+    format: Literal["table", "json", "csv"] = "table",
+    submission: Literal["nwpu"] | None = None,
+    against: Path | None = None,
+) -> None:
+    """Count labelled data sets and say how far off the counts are.
+
+    Parameters
+    ----------
+    weights
+        A run's folder or a model file.
+    data
+        Data sets: folders or label files.
+    split
+        The split to count, "all" for everything; by default test, or val where the labels of test are not public.
+    read_as
+        The format of the labels; recognised by itself.
+    max_side
+        Make pictures with a longer side smaller first; by default as in the model's training. Changes results more
+        than any other switch.
+    tile
+        Count pictures with a longer side in overlapping windows of this side.
+    resume
+        Go on with the newest run of this model, or with the one in --out.
+    out
+        The run's folder.
+    format
+        What stdout gets: tables, the summary as JSON, or the per-image table as CSV.
+    submission
+        Write the file that the benchmark's server takes, from its test part.
+    against
+        Another run's folder or predictions.csv, to compare with picture by picture.
+    """
+    from gbdgc.errors import InputError
+    from gbdgc.evaluation import PREDICTIONS, write_nwpu_submission
+    from gbdgc.evaluation import evaluate as run_evaluation
+    from gbdgc.progress import stderr, stdout
+
+    if not data:
+        raise InputError("name at least one data set to count: gbdgc eval WEIGHTS DATA...")
+    if submission is not None and len(data) > 1:
+        raise InputError(f"--submission {submission} is for the one data set it is named after")
+    done = run_evaluation(
+        weights,
+        data,
+        split=split or ("test" if submission else None),
+        format=read_as,
+        max_side=max_side,
+        tile=tile,
+        against=against,
+        out=out,
+        resume=resume,
+    )
+    if format == "json":
+        sys.stdout.write((done.folder / "summary.json").read_text() + "\n")
+    elif format == "csv":
+        sys.stdout.write((done.folder / PREDICTIONS).read_text())
+    else:
+        for table in tables(done.summary):
+            stdout.print(table)
+        for line in notes(done.summary):
+            stdout.print(line, soft_wrap=True)
+    for each in done.unreadable[:_SHOWN_UNREADABLE]:
+        stderr.print(f"not counted: {each.reason}", soft_wrap=True, markup=False)
+    if (more := len(done.unreadable) - _SHOWN_UNREADABLE) > 0:
+        stderr.print(f"and {more} more, all in {done.folder / 'unreadable.csv'}", soft_wrap=True)
+    where = stdout if format == "table" else stderr
+    if submission is not None:
+        file = write_nwpu_submission(done.rows, done.folder / f"submission_{submission}.txt")
+        where.print(f"submission: {file}", soft_wrap=True)
+    where.print(f"run: {done.folder}", soft_wrap=True)
+    if done.unreadable:
+        sys.exit(1)
+
+
+def tables(summary: dict[str, Any]) -> "list[Table]":
+    """Return the errors in all, and by band of the true count."""
+    from rich.table import Table
+
+    whole = Table("data", "pictures", "not read", *_HEADINGS.values(), title="errors", title_justify="left")
+    bands = Table("data", "people", "pictures", *_HEADINGS.values(), title="by true count", title_justify="left")
+    for name, errors in summary["data"].items():
+        whole.add_row(name, str(errors["images"]), str(errors["unreadable"]), *_cells(errors))
+        for place, (band, part) in enumerate(errors["by_density"].items()):
+            bands.add_row("" if place else name, band, str(part["images"]), *_cells(part))
+        bands.add_section()
+    for table in (whole, bands):
+        for column in table.columns[1:]:
+            column.justify = "right"
+    return [whole, bands] if bands.rows else [whole]
+
+
+def notes(summary: dict[str, Any]) -> list[str]:
+    """Return what is to be known to read the numbers."""
+    lines = [
+        f"model chosen by: {summary['selection']}; longer side limited to: {summary['max_side'] or 'no limit'}; "
+        f"whole pictures up to {summary['tile']} pixels, larger ones in windows",
+        f"intervals: {summary['intervals']}",
+        'RMSE is what papers of this field call "MSE"; NAE leaves out pictures without people',
+    ]
+    for name, errors in summary["data"].items():
+        lines.append(f"{name}: read as {errors['format']}, split {errors['split']}")
+        if errors["unlabelled"]:
+            lines.append(f"{name}: {errors['unlabelled']} pictures without labels are counted, and stand in no error")
+        if "against" in errors:
+            lines.append(f"{name}: {verdict(errors['against'])}")
+    return lines
+
+
+def verdict(gains: dict[str, Any]) -> str:
+    """Say which of two runs is better, and how sure that is."""
+    gain = gains["mae"]
+    if gain["value"] is None:
+        return "no picture in common with the other run"
+    sign = 1 if gain["value"] >= 0 else -1
+    if gain["low"] is None:
+        ends, sure = "no interval from one picture", ""
+    else:
+        low, high = sorted((sign * gain["low"], sign * gain["high"]))
+        ends = f"interval {low:.1f} to {high:.1f}"
+        sure = "" if low > 0 else "; the interval holds 0: no difference is shown"
+    word = "better" if sign > 0 else "worse"
+    return f"{word} than the other run by {abs(gain['value']):.1f} MAE, {ends}, on {gains['images']} pictures{sure}"
+
+
+def _cells(errors: dict[str, Any]) -> list[str]:
+    return [_cell(errors[name], 3 if name == "nae" else 1) for name in _HEADINGS]
+
+
+def _cell(estimate: dict[str, float | None], decimals: int) -> str:
+    """Return a number above its interval."""
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if value is None:
+        return "–"
+    return f"{value:.{decimals}f}" + ("" if low is None else f"\n[dim]{low:.{decimals}f} to {high:.{decimals}f}[/]")

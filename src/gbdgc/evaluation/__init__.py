@@ -1,0 +1,28 @@
+"""From counted pictures to numbers: a row a picture first, and everything else from these rows."""
+
+from gbdgc.evaluation.counting import Unreadable, count_dataset, count_rows
+from gbdgc.evaluation.intervals import Estimate, bootstrap, paired_bootstrap
+from gbdgc.evaluation.metrics import METRICS, compare, errors, full_summary, summarise
+from gbdgc.evaluation.run import Evaluation, evaluate
+from gbdgc.evaluation.submission import write_nwpu_submission
+from gbdgc.evaluation.table import PREDICTIONS, Row, read_table
+
+__all__ = [
+    "METRICS",
+    "PREDICTIONS",
+    "Estimate",
+    "Evaluation",
+    "Row",
+    "Unreadable",
+    "bootstrap",
+    "compare",
+    "count_dataset",
+    "count_rows",
+    "errors",
+    "evaluate",
+    "full_summary",
+    "paired_bootstrap",
+    "read_table",
+    "summarise",
+    "write_nwpu_submission",
+]

@@ -1,0 +1,108 @@
+"""Numbers from rows: errors with their intervals, in all and by density, size and tag."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbdgc.evaluation.intervals import Values, bootstrap, paired_bootstrap
+from gbdgc.evaluation.table import Row, tag_names
+
+Summary = dict[str, Any]
+"""What can be written as JSON."""
+
+_DENSITY = {"0": 0, "1-100": 100, "101-500": 500, "501-5000": 5000, "over 5000": None}
+"""NWPU-Crowd's bands of the true count, by their upper ends."""
+
+_SIZE = {"up to 640": 640, "641-1024": 1024, "1025-2048": 2048, "over 2048": None}
+"""Bands of the longer side in pixels."""
+
+
+def mae(truth: Values, count: Values) -> Any:
+    """Mean absolute error."""
+    return np.abs(count - truth).mean(axis=-1)
+
+
+def rmse(truth: Values, count: Values) -> Any:
+    """Root of the mean squared error, which the field's papers call MSE."""
+    return np.sqrt(np.square(count - truth).mean(axis=-1))
+
+
+def nae(truth: Values, count: Values) -> Any:
+    """Absolute error as a share of the truth, its mean over the pictures with anybody in them: 0 has no share."""
+    people = truth > 0
+    shares = np.abs(count - truth) * people / np.where(people, truth, 1)
+    with np.errstate(invalid="ignore"):
+        return shares.sum(axis=-1) / people.sum(axis=-1)
+
+
+def bias(truth: Values, count: Values) -> Any:
+    """Mean error: how many too many."""
+    return (count - truth).mean(axis=-1)
+
+
+METRICS: dict[str, Callable[[Values, Values], Any]] = {"mae": mae, "rmse": rmse, "nae": nae, "bias": bias}
+
+
+def summarise(rows: Sequence[Row]) -> dict[str, float]:
+    """Return the errors of labelled pictures as plain numbers, and how many pictures there were."""
+    truth, count = _arrays(rows)
+    values = {metric.__name__: float(metric(truth, count)) if len(truth) else 0.0 for metric in (mae, rmse, bias)}
+    return values | {"images": len(truth)}
+
+
+def errors(rows: Sequence[Row], *, seed: int = 0) -> Summary:
+    """Return how many labelled pictures there are, and each metric with its interval."""
+    truth, count = _arrays(rows)
+    made = {name: bootstrap(metric, truth, count, seed=seed)._asdict() for name, metric in METRICS.items()}
+    return {"images": len(truth)} | made
+
+
+def full_summary(rows: Sequence[Row], *, seed: int = 0) -> Summary:
+    """Return the errors in all, by band of the true count, by the longer side, and by each tag's values."""
+    labelled = [row for row in rows if row.truth is not None]
+    return errors(labelled, seed=seed) | {
+        "unlabelled": len(rows) - len(labelled),
+        "by_density": _by(labelled, lambda row: _band(row.truth or 0, _DENSITY), _DENSITY, seed),
+        "by_size": _by(labelled, lambda row: _band(max(row.width, row.height), _SIZE), _SIZE, seed),
+        "by_tag": {tag: _by_tag(labelled, tag, seed) for tag in tag_names(row.tags for row in labelled)},
+    }
+
+
+def compare(rows: Sequence[Row], others: Sequence[Row], *, seed: int = 0) -> Summary:
+    """Return by how much ``rows`` are better than ``others``, on the labelled pictures that both have."""
+    theirs = {(row.data, row.id): row for row in others}
+    pairs = [
+        (row, theirs[row.data, row.id])
+        for row in rows
+        if row.truth is not None and (row.data, row.id) in theirs and theirs[row.data, row.id].truth == row.truth
+    ]
+    truth, count = _arrays([mine for mine, _ in pairs])
+    other = np.array([their.count for _, their in pairs], dtype=np.float64)
+    gains = {
+        name: paired_bootstrap(METRICS[name], truth, count, other, seed=seed)._asdict() for name in ("mae", "rmse")
+    }
+    return {"images": len(pairs)} | gains
+
+
+def _arrays(rows: Iterable[Row]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    labelled = [(row.truth, row.count) for row in rows if row.truth is not None]
+    truth, count = np.array(labelled, dtype=np.float64).reshape(-1, 2).T
+    return truth, count
+
+
+def _by(rows: Sequence[Row], key: Callable[[Row], str], names: Iterable[str], seed: int) -> Summary:
+    groups: dict[str, list[Row]] = {name: [] for name in names}
+    for row in rows:
+        groups[key(row)].append(row)
+    return {name: errors(group, seed=seed) for name, group in groups.items() if group}
+
+
+def _by_tag(rows: Sequence[Row], tag: str, seed: int) -> Summary:
+    tagged = [row for row in rows if tag in row.tags]
+    return _by(tagged, lambda row: row.tags[tag], sorted({row.tags[tag] for row in tagged}), seed)
+
+
+def _band(value: int, bands: Mapping[str, int | None]) -> str:
+    return next(name for name, upper in bands.items() if upper is None or value <= upper)

@@ -1,0 +1,162 @@
+"""A whole evaluation: its folder, what interrupts it, what it cannot read."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import gbdgc
+from gbdgc.counter import Counter
+from gbdgc.errors import InputError
+from gbdgc.evaluation import Evaluation, evaluate, read_table
+from gbdgc.evaluation.table import COLUMNS
+
+Crowd = Callable[..., Path]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the pictures as they are counted."""
+    seen: list[str] = []
+    count = Counter.__call__
+
+    def watched(self: Counter, source: Path) -> object:
+        seen.append(source.name)
+        return count(self, source)
+
+    monkeypatch.setattr(Counter, "__call__", watched)
+    return seen
+
+
+def test_the_folder_holds_the_table_the_summary_and_where_it_came_from(
+    model: Path, crowd: Crowd, tmp_path: Path
+) -> None:
+    places = [crowd("plain", [3, 0, 7]), crowd("tagged", [2, 4], weather=["fog", "rain"])]
+    done = gbdgc.evaluate(model, places, out=tmp_path / "run")
+    assert isinstance(done, Evaluation)
+    names = {path.name for path in done.folder.iterdir()}
+    assert names == {"predictions.csv", "summary.json", "settings.json", "unreadable.csv", "environment.json"}
+    with (done.folder / "predictions.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0]) == [*COLUMNS, "tag_weather"]
+    assert [(line["data"], line["truth"], line["tag_weather"]) for line in lines] == [
+        ("plain.jsonl", "3", ""),
+        ("plain.jsonl", "0", ""),
+        ("plain.jsonl", "7", ""),
+        ("tagged.jsonl", "2", "fog"),
+        ("tagged.jsonl", "4", "rain"),
+    ]
+    assert all(line["domain"] and line["novelty"] and float(line["milliseconds"]) > 0 for line in lines)
+    assert json.loads((done.folder / "summary.json").read_text()) == json.loads(json.dumps(done.summary))
+    assert read_table(done.folder) == done.rows
+
+
+def test_every_number_comes_from_the_table(model: Path, crowd: Crowd, tmp_path: Path) -> None:
+    done = evaluate(model, {"here": crowd("plain", [3, 0, 7])}, out=tmp_path / "run")
+    errors = [row.count - (row.truth or 0) for row in done.rows]
+    counter = Counter.load(model)
+    assert [row.count for row in done.rows] == [counter(tmp_path / "plain" / f"{n:02d}.png").count for n in range(3)]
+    here = done.summary["data"]["here"]
+    assert here["images"] == 3
+    assert here["mae"]["value"] == pytest.approx(sum(map(abs, errors)) / 3)
+    assert here["mae"]["low"] <= here["mae"]["value"] <= here["mae"]["high"]
+
+
+def test_the_switches_that_change_results_stand_in_the_summary(model: Path, crowd: Crowd, tmp_path: Path) -> None:
+    done = evaluate(model, [crowd("plain", [3, 1])], max_side=48, tile=512, out=tmp_path / "run")
+    assert (done.summary["max_side"], done.summary["tile"]) == (48, 512)
+    assert done.summary["selection"] == "unknown"
+    only = done.summary["data"]["plain.jsonl"]
+    assert (only["split"], only["format"]) == ("test", "manifest")
+    assert done.summary["weights"]["info"]["name"] == "tiny"
+    assert len(done.summary["weights"]["sha256"]) == 64
+
+
+def test_a_counter_that_is_handed_over_is_left_as_it_was(model: Path, crowd: Crowd, tmp_path: Path) -> None:
+    counter = Counter.load(model)
+    evaluate(counter, [crowd("plain", [3, 1])], max_side=48, out=tmp_path / "run")
+    assert counter.max_side is None
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    model: Path, crowd: Crowd, tmp_path: Path, calls: list[str]
+) -> None:
+    place = crowd("plain", [3, 0, 7, 2])
+    whole = evaluate(model, [place], out=tmp_path / "run")
+    table = tmp_path / "run" / "predictions.csv"
+    text = table.read_text()
+    table.write_text("".join(text.splitlines(keepends=True)[:3]) + "plain.jsonl,02,7,1.")
+    calls.clear()
+    resumed = evaluate(model, [place], out=tmp_path / "run", resume=True)
+    assert calls == ["02.png", "03.png"]
+    assert [(row.id, row.count) for row in resumed.rows] == [(row.id, row.count) for row in whole.rows]
+    assert [row.id for row in read_table(table)] == ["00", "01", "02", "03"]
+
+
+def test_a_run_is_not_resumed_by_another_model_or_with_other_switches(
+    model: Path, crowd: Crowd, tmp_path: Path
+) -> None:
+    place = crowd("plain", [3, 1])
+    evaluate(model, [place], out=tmp_path / "run")
+    with pytest.raises(InputError, match="another max_side"):
+        evaluate(model, [place], out=tmp_path / "run", resume=True, max_side=32)
+    with pytest.raises(InputError, match="--resume"):
+        evaluate(model, [place], out=tmp_path / "run")
+
+
+def test_a_picture_that_cannot_be_read_is_reported_and_the_others_are_counted(
+    model: Path, crowd: Crowd, tmp_path: Path
+) -> None:
+    place = crowd("plain", [3, 0, 7])
+    broken = tmp_path / "plain" / "01.png"
+    broken.write_bytes(broken.read_bytes()[:2000])
+    (tmp_path / "plain" / "02.png").write_bytes(b"not a picture")
+    done = evaluate(model, [place], out=tmp_path / "run")
+    assert [row.id for row in done.rows] == ["00"]
+    summary = done.summary["data"]["plain.jsonl"]
+    assert (summary["images"], summary["unreadable"]) == (1, 2)
+    with (done.folder / "unreadable.csv").open(newline="") as file:
+        reasons = " ".join(line["reason"] for line in csv.DictReader(file))
+    assert "01.png" in reasons
+    assert "02.png" in reasons
+
+
+def test_the_test_part_is_counted_unless_told_and_val_where_its_labels_are_hidden(
+    model: Path, crowd: Crowd, tmp_path: Path
+) -> None:
+    from gbdgc.data import Dataset, load_dataset
+
+    parts = {"train": [1], "val": [2, 2], "test": [None]}
+    samples = [
+        sample for split, counts in parts.items() for sample in load_dataset(crowd(split, counts, split=split)).samples
+    ]
+    hidden = Dataset(
+        gbdgc.Sample(f"{s.split}{s.id}", s.image, s.width, s.height, s.points, s.split) for s in samples
+    ).save(tmp_path / "all.jsonl")
+    assert {row.truth for row in evaluate(model, [hidden], out=tmp_path / "val").rows} == {2}
+    assert {row.truth for row in evaluate(model, [hidden], split="train", out=tmp_path / "train").rows} == {1}
+    assert {row.truth for row in evaluate(model, [hidden], split="test", out=tmp_path / "test").rows} == {None}
+    with pytest.raises(InputError, match="--split"):
+        evaluate(model, [crowd("only train", [1], split="train")], out=tmp_path / "none")
+    assert len(evaluate(model, [crowd("unsplit", [1, 2], split=None)], out=tmp_path / "unsplit").rows) == 2
+
+
+def test_a_run_against_itself_is_better_by_nothing(model: Path, crowd: Crowd, tmp_path: Path) -> None:
+    place = crowd("plain", [3, 0, 7])
+    first = evaluate(model, [place], out=tmp_path / "first")
+    second = evaluate(model, [place], out=tmp_path / "second", against=first.folder)
+    assert second.summary["data"]["plain.jsonl"]["against"]["mae"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+
+
+def test_a_damaged_table_is_named(tmp_path: Path) -> None:
+    table = tmp_path / "predictions.csv"
+    with pytest.raises(InputError, match=r"predictions\.csv"):
+        read_table(table)
+    table.write_text("id,count\n1,2\n")
+    with pytest.raises(InputError, match="no column 'data'"):
+        read_table(table)
+    table.write_text(",".join(COLUMNS) + "\nd,1,many,2,0,9,9,1,,\n")
+    with pytest.raises(InputError, match="line 2 is damaged"):
+        read_table(table)

@@ -72,6 +72,14 @@ def test_every_zero_gives_each_frame_and_a_slow_reader_loses_none(tmp_path: Path
     assert got == list(range(30))
 
 
+def test_a_reader_can_go_on_behind_a_time_and_end_at_another(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "a.mp4")
+    reader = frames(path, every=0.5, after=0.5, seconds=2)
+    assert (reader.live, reader.rate, reader.duration) == (False, FPS, pytest.approx(3, abs=0.01))
+    assert [frame.index for frame in reader] == [10, 15]
+    assert [frame.index for frame in frames(path, every=0, after=2.7)] == [28, 29]
+
+
 def test_frames_are_taken_by_time_where_their_rate_varies(tmp_path: Path) -> None:
     path = tmp_path / "vfr.mkv"
     times = [0.0, 0.1, 0.9, 1.4, 4.2, 4.3, 5.0]
@@ -353,9 +361,20 @@ def test_a_slow_reader_of_a_live_stream_gets_the_newest_frame_and_the_others_are
             time.sleep(0.2)
             got.append(next(reader))
             ages.append(time.monotonic() - began - got[-1].time)
+        dropped = reader.dropped
     steps = np.diff([frame.index for frame in got])
     assert steps.min() > 5, "250 frames in 3 seconds: in each fifth of a second some 16 go by"
+    assert dropped == pytest.approx(got[-1].index - len(got), abs=8)
     assert max(ages) < 0.5
+
+
+def test_a_live_stream_ends_by_the_clock_also_when_nothing_comes(tmp_path: Path) -> None:
+    with mpeg_camera(tmp_path, seconds=0.5) as served:
+        began = time.monotonic()
+        reader = frames(served.address, every=0, live=True, seconds=1.5, pause=60, report=lambda line: None)
+        assert reader.live
+        assert all(frame.time < 1.5 for frame in reader)
+        assert 1.4 < time.monotonic() - began < 6
 
 
 def test_a_long_wait_for_a_lost_stream_ends_when_the_reader_is_closed(tmp_path: Path) -> None:
@@ -411,6 +430,14 @@ def test_what_is_written_is_h264_and_reads_back(tmp_path: Path, size: tuple[int,
         assert (context.width, context.height) == (size[0] + size[0] % 2, size[1] + size[1] % 2)
     got = list(frames(path, every=0))
     assert [frame.time for frame in got] == pytest.approx([0, 0.4, 0.8, 1.2, 1.6], abs=2e-3)
+
+
+def test_pictures_with_a_time_are_shown_at_it(tmp_path: Path) -> None:
+    with VideoWriter(tmp_path / "a.mp4", fps=2, size=(64, 48)) as writer:
+        for index, seconds in enumerate([0, 0.51, 3.02, 3.04, 4]):
+            writer.write(picture(index), seconds)
+    got = [frame.time for frame in frames(tmp_path / "a.mp4", every=0)]
+    assert got == pytest.approx([0, 0.5, 3, 3.5, 4], abs=2e-3), "in steps of half a second, and none at once"
 
 
 def test_colours_survive_writing_and_reading(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Progress on stderr, so that stdout stays data."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
@@ -28,7 +29,8 @@ class _Rate(ProgressColumn):
 def progress_bar(unit: str = "images") -> Progress:
     """Return a bar on stderr with count, rate and time left; on a file it prints its last state only."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(unit), TimeRemainingColumn())
-    return Progress(*columns, console=stderr)
+    # The bar takes what is printed to its own terminal; but what goes to a pipe or a file must arrive there.
+    return Progress(*columns, console=stderr, redirect_stdout=sys.stdout.isatty())
 
 
 def track(items: Iterable[T], description: str, total: int | None = None, unit: str = "images") -> Iterator[T]:

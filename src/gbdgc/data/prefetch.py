@@ -1,7 +1,7 @@
 """Work done ahead of its use, in order."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ Made = TypeVar("Made")
 
 
 def made_ahead(
-    make: Callable[[Given], Made], given: Sequence[Given], *, workers: int, ahead: int
+    make: Callable[[Given], Made], given: Iterable[Given], *, workers: int, ahead: int
 ) -> Generator[Made, None, None]:
     """Yield ``make`` of each, in order, while threads make up to ``ahead`` more.
 

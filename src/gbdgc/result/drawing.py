@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,39 @@ def annotate(result: "Result", alpha: float, peak: float | None = None) -> Image
     _draw_zones(picture, result, unit)
     whole = Image.new("RGB", (picture.width, picture.height + round(60 * unit)), _FOOTER)
     whole.paste(picture)
-    _draw_footer(whole, picture.height, result.count, peak, heat.square, unit)
+    _draw_footer(whole, picture.height, result, peak, heat.square, unit)
     return whole
+
+
+def peak_of(result: "Result") -> float:
+    """Return the density, in people per square of the colour bar, that is drawn brightest unless told otherwise."""
+    return _heat(result).peak
+
+
+class Layer(NamedTuple):
+    """The density in colour alone, for whoever lays it over the picture and chooses the opacity."""
+
+    image: Image.Image
+    """A few hundred pixels wide whatever the picture's size, clear where nobody is."""
+    peak: float
+    """The density of the brightest colour, in people per square."""
+    square: int
+    """The side of that square, in pixels of the picture."""
+
+
+def layer(result: "Result") -> Layer:
+    """Return the density in colour; stretched over the picture it looks as `blend` would have it."""
+    heat = _heat(result)
+    # Cells at the border reach beyond the picture: cut there, or all would be stretched to fit.
+    size = max(1, round(result.width / heat.pixels)), max(1, round(result.height / heat.pixels))
+    covered = (0, 0, result.width / heat.pixels, result.height / heat.pixels)
+    shares = _shares(heat.levels / np.float32(heat.peak)).resize(size, Image.Resampling.BICUBIC, box=covered)
+    return Layer(_clear_coloured(shares), heat.peak, heat.square)
+
+
+def colour_bar(length: int = 256) -> Image.Image:
+    """Return the colours from none to the brightest, one pixel high."""
+    return _clear_coloured(Image.fromarray(np.linspace(0, 255, length).astype(np.uint8)[None]))
 
 
 def plot(result: "Result", ax: "Axes | None", alpha: float) -> "Axes":
@@ -114,12 +145,27 @@ def _shares(levels: NDArray[np.float32]) -> Image.Image:
 
 
 def _coloured(shares: Image.Image, ground: Image.Image, alpha: float) -> Image.Image:
-    """Return the colours over the ground: clear at no density, rising smoothly to ``alpha`` at a third of the bar."""
-    rise = np.clip((np.arange(256) - 8) / 80, 0, 1)
-    mask = shares.point((255 * alpha * rise * rise * (3 - 2 * rise)).astype(int).tolist())
+    """Return the colours over the ground."""
+    return Image.composite(_colours(shares), ground, shares.point(_opacity(alpha)))
+
+
+def _clear_coloured(shares: Image.Image) -> Image.Image:
+    """Return the colours over nothing."""
+    colours = _colours(shares)
+    colours.putalpha(shares.point(_opacity(1)))
+    return colours
+
+
+def _colours(shares: Image.Image) -> Image.Image:
     colours = shares.copy()
     colours.putpalette(_palette())
-    return Image.composite(colours.convert("RGB"), ground, mask)
+    return colours.convert("RGB")
+
+
+def _opacity(alpha: float) -> list[int]:
+    """The opacity at each place on the bar: none at no density, rising smoothly to ``alpha`` at a third of it."""
+    rise = np.clip((np.arange(256) - 8) / 80, 0, 1)
+    return [int(value) for value in 255 * alpha * rise * rise * (3 - 2 * rise)]
 
 
 def _picture(result: "Result", min_side: int) -> Image.Image:
@@ -132,14 +178,19 @@ def _picture(result: "Result", min_side: int) -> Image.Image:
     return Image.fromarray(result.image).resize(size, Image.Resampling.BICUBIC, reducing_gap=2.0)
 
 
-def _draw_footer(whole: Image.Image, top: int, count: float, peak: float, square: int, unit: float) -> None:
-    """Write the number on the left and draw the colour bar on the right."""
+def _draw_footer(whole: Image.Image, top: int, result: "Result", peak: float, square: int, unit: float) -> None:
+    """Write the number on the left, of a frame also its time, and draw the colour bar on the right."""
     draw = ImageDraw.Draw(whole)
     margin, middle = 18 * unit, top + 30 * unit
-    number, people = _people(count).split(" ")
+    number, people = _people(result.count).split(" ")
     draw.text((margin, middle), number, _BRIGHT, _font(30 * unit, bold=True), anchor="lm")
     end = margin + draw.textlength(number, _font(30 * unit, bold=True))
     draw.text((end + 9 * unit, middle + 1 * unit), people, _DIM, _font(17 * unit), anchor="lm")
+    if result.time is not None:
+        end += 9 * unit + draw.textlength(people, _font(17 * unit))
+        lines = [_clock(result.time), *([f"smoothed {result.smoothed:,.0f}"] if result.smoothed is not None else [])]
+        place = end + 24 * unit, middle + 1 * unit
+        draw.multiline_text(place, "\n".join(lines), _DIM, _font(12.5 * unit), anchor="lm", spacing=5 * unit)
 
     length, thickness = round(200 * unit), round(9 * unit)
     left, bar_top = round(whole.width - margin) - length, round(top + 29 * unit)
@@ -179,6 +230,13 @@ def _unit(width: int) -> float:
 def _people(count: float) -> str:
     number = f"{max(count, 0):,.0f}"
     return f"{number} {'person' if number == '1' else 'people'}"
+
+
+def _clock(seconds: float) -> str:
+    """Write a time in a video as a player does."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _per_square(square: int) -> str:

@@ -7,9 +7,9 @@ is being counted only the newest is kept; and a stream that breaks is opened aga
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbdgc.errors import InputError
+from gbdgc.video.mailbox import Frame, Mailbox
 from gbdgc.video.sources import is_live, load_av, open_source, public_name, reason_of
 
 if TYPE_CHECKING:
@@ -32,24 +33,49 @@ _ROUNDING = 1e-3
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """One picture of many: its time in seconds from the first, itself in RGB, and its number in the source."""
+class Frames(Iterator[Frame]):
+    """The frames of an open source, taken one by one from the thread that decodes them.
 
-    time: float
-    image: NDArray[np.uint8]
-    index: int
+    Attributes
+    ----------
+    live : bool
+        Whether the source does not wait: a camera, or a stream without an end.
+    rate : float
+        Its pictures a second, as far as it says.
+    duration : float or None
+        Seconds that its pictures last, where it says so.
+    """
+
+    def __init__(self, delivery: Generator[Frame, None, None], box: Mailbox, container: "InputContainer") -> None:
+        self._delivery, self._box = delivery, box
+        self.live = box.drop
+        self.rate = float(container.streams.video[0].average_rate or 25)
+        self.duration = _duration(container)
+
+    @property
+    def dropped(self) -> int:
+        """Frames of a live source that were due but never taken, as newer ones came first."""
+        return self._box.dropped
+
+    def __next__(self) -> Frame:
+        return next(self._delivery)
+
+    def close(self) -> None:
+        """End the decoding."""
+        self._delivery.close()
 
 
 def frames(
     source: str | int | Path,
     every: float = 1.0,
     *,
+    after: float = -1.0,
+    seconds: float | None = None,
     live: bool | None = None,
     retries: int = 8,
     pause: float = 0.5,
     report: Callable[[str], None] = _log.warning,
-) -> Generator[Frame, None, None]:
+) -> Frames:
     """Open a source now and return an iterator over its frames; closing the iterator ends the decoding.
 
     Parameters
@@ -58,6 +84,10 @@ def frames(
         A file, a camera (its number or ``/dev/videoN``), or the address of a stream.
     every
         Seconds between frames; 0 gives each one. Of a file the first frame at or after each multiple.
+    after
+        Of a file leave out the frames up to this time, as they were seen in an earlier run.
+    seconds
+        End after so many: of a file by its timestamps, of a live source by the clock.
     live
         Whether to drop frames rather than fall behind, and to connect again; found out unless given.
     retries
@@ -72,14 +102,16 @@ def frames(
     container = open_source(source)
     if live is None:
         live = is_live(source, container)
-    box = _Mailbox(capacity=1 if live else _WAITING, drop=live)
+    box = Mailbox(capacity=1 if live else _WAITING, drop=live)
     if live:
-        return _deliver(box, lambda: _read_live(source, container, every, box, retries, pause, report))
-    return _deliver(box, lambda: _read_file(source, container, every, box, report))
+        read = partial(_read_live, source, container, every, box, retries, pause, report)
+    else:
+        read = partial(_read_file, source, container, every, after, seconds, box, report)
+    return Frames(_deliver(box, read, seconds if live else None), box, container)
 
 
-def _deliver(box: "_Mailbox", read: Callable[[], None]) -> Generator[Frame, None, None]:
-    """Run ``read`` in a thread and yield what it puts into the box."""
+def _deliver(box: Mailbox, read: Callable[[], None], seconds: float | None) -> Generator[Frame, None, None]:
+    """Run ``read`` in a thread and yield what it puts into the box, for so many seconds."""
 
     def run() -> None:
         try:
@@ -91,68 +123,23 @@ def _deliver(box: "_Mailbox", read: Callable[[], None]) -> Generator[Frame, None
 
     thread = threading.Thread(target=run, name="gbdgc-video", daemon=True)
     thread.start()
+    until = None if seconds is None else time.monotonic() + seconds
     try:
-        while (frame := box.take()) is not None:
+        while (frame := box.take(until)) is not None:
             yield frame
     finally:
         box.close()
         thread.join(_STOP_SECONDS)
 
 
-class _Mailbox:
-    """Frames on their way between two threads: when full, either the writer waits or the oldest is dropped."""
-
-    def __init__(self, capacity: int, drop: bool) -> None:
-        self._frames: deque[Frame] = deque(maxlen=capacity)
-        self._drop = drop
-        self._changed = threading.Condition()
-        self._finished = self._closed = False
-        self._error: BaseException | None = None
-
-    def put(self, frame: Frame) -> bool:
-        """Leave a frame; False when nobody takes frames any more."""
-        with self._changed:
-            if not self._drop:
-                self._changed.wait_for(lambda: self._closed or len(self._frames) < (self._frames.maxlen or 1))
-            self._frames.append(frame)
-            self._changed.notify_all()
-            return not self._closed
-
-    def take(self) -> Frame | None:
-        """Wait for the next frame; None at the end, or the error that ended it."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._frames or self._finished)
-            if self._frames:
-                frame = self._frames.popleft()
-                self._changed.notify_all()
-                return frame
-            if self._error is None:
-                return None
-            try:
-                raise self._error
-            finally:
-                self._error = None  # with its traceback it would keep the caller's locals alive in a cycle
-
-    def finish(self, error: BaseException | None = None) -> None:
-        """Say that no more frames will come."""
-        with self._changed:
-            self._finished, self._error = True, error
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Say that no more frames will be taken."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def closed_within(self, seconds: float) -> bool:
-        """Wait, but no longer than frames are wanted; True when they no longer are."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._closed, seconds)
-
-
 def _read_file(
-    source: str | int | Path, container: "InputContainer", every: float, box: _Mailbox, report: Callable[[str], None]
+    source: str | int | Path,
+    container: "InputContainer",
+    every: float,
+    after: float,
+    limit: float | None,
+    box: Mailbox,
+    report: Callable[[str], None],
 ) -> None:
     """Put one frame for each multiple of ``every`` into the box, by the file's own timestamps."""
     name, damaged = public_name(source), _Tally()
@@ -166,9 +153,13 @@ def _read_file(
                 stamp = index / rate if picture.pts is None else picture.time
                 first = stamp if first is None else first
                 seconds = stamp - first
+                if limit is not None and seconds >= limit:
+                    return
                 if seconds < due - _ROUNDING:
                     continue
                 due = _next_due(seconds, every)
+                if seconds <= after + _ROUNDING:
+                    continue
                 if not box.put(Frame(seconds, _upright(picture), index)):
                     return
         except load_av().FFmpegError as error:
@@ -187,7 +178,7 @@ def _read_live(
     source: str | int | Path,
     container: "InputContainer | None",
     every: float,
-    box: _Mailbox,
+    box: Mailbox,
     retries: int,
     pause: float,
     report: Callable[[str], None],

@@ -50,11 +50,13 @@ class VideoWriter:
             raise InputError(f"{path}: a video of {size[0]} x {size[1]} pixels has nothing to show")
         self.size = size
         self.written = 0
+        self._place = -1
         codec = next(name for name in _ENCODERS if name in av.codecs_available)
         with ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.path))
             self._container = av.open(file, "w", format=FORMATS[self.path.suffix.lower()])
-            self._stream = self._container.add_stream(codec, rate=Fraction(fps).limit_denominator(1001))
+            self._rate = Fraction(fps).limit_denominator(1001)
+            self._stream = self._container.add_stream(codec, rate=self._rate)
             self._stream.width, self._stream.height = (side + side % 2 for side in size)
             self._stream.pix_fmt = "yuv420p"
             self._stream.options = _ENCODERS[codec]
@@ -63,8 +65,8 @@ class VideoWriter:
             self._stream.codec_context.color_trc = _BT709
             self._unfinished: ExitStack | None = stack.pop_all()
 
-    def write(self, image: NDArray[np.uint8]) -> None:
-        """Append a picture."""
+    def write(self, image: NDArray[np.uint8], time: float = 0.0) -> None:
+        """Append a picture; one whose time, in seconds from the first, is later than its turn waits until then."""
         av = load_av()
         if image.shape[1::-1] != self.size:
             image = np.asarray(Image.fromarray(image).resize(self.size, Image.Resampling.BICUBIC))
@@ -72,7 +74,10 @@ class VideoWriter:
         if height % 2 or width % 2:
             image = np.pad(image, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
         picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(image), format="rgb24")
-        self._container.mux(self._stream.encode(picture.reformat(format="yuv420p", dst_colorspace="ITU709")))
+        picture = picture.reformat(format="yuv420p", dst_colorspace="ITU709")
+        self._place = max(self._place + 1, round(time * self._rate))
+        picture.pts, picture.time_base = self._place, 1 / self._rate
+        self._container.mux(self._stream.encode(picture))
         self.written += 1
 
     def close(self) -> None:

@@ -72,11 +72,14 @@ def _contents(tree, rows):
     return sorted(sorted(map(tuple, rows[tree.members(leaf)].tolist())) for leaf in tree.leaves)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_ties_go_by_value_and_never_by_position(seed):
-    lattice = np.array(list(itertools.product(range(3), range(4), range(2))), dtype=np.float64)
-    shuffled = np.random.default_rng(seed).permutation(len(lattice))
-    assert partition(divide(lattice)) == partition(divide(lattice[shuffled]), rows=shuffled)
+@pytest.mark.parametrize("sides", [(5,), (5, 3), (3, 3, 3), (2, 2, 2)], ids=str)
+@pytest.mark.parametrize("depth", [1, 2])
+def test_ties_go_by_value_and_never_by_position(sides, depth):
+    lattice = np.array(list(itertools.product(*map(range, sides))), dtype=np.float64)
+    rules = DivisionRules(max_depth=depth)
+    for seed in range(10):
+        shuffled = np.random.default_rng(seed).permutation(len(lattice))
+        assert partition(divide(lattice, rules)) == partition(divide(lattice[shuffled], rules), rows=shuffled)
 
 
 @settings(max_examples=60, deadline=None)

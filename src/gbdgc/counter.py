@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from gbdgc import tiling
-from gbdgc.data.images import MAX_PIXELS, RGB, read_image, to_rgb
+from gbdgc.data.images import MAX_PIXELS, RGB, read_image, to_array, to_rgb
 from gbdgc.data.transforms import limit_side, resized
 from gbdgc.engines import ENGINES, EXPORTED, SUFFIXES, Engine, EngineName, TorchEngine
 from gbdgc.errors import InputError
@@ -215,7 +215,7 @@ def _open(source: Picture, max_pixels: int) -> _Opened:
         return _Opened(_check_array(source), None)
     if isinstance(source, Image.Image):
         name = getattr(source, "filename", "") or None
-        return _Opened(np.asarray(to_rgb(ImageOps.exif_transpose(source))), name and str(name))
+        return _Opened(to_array(to_rgb(ImageOps.exif_transpose(source))), name and str(name))
     if isinstance(source, bytes):
         return _Opened(read_image(source, max_pixels=max_pixels), None)
     if isinstance(source, str | os.PathLike):

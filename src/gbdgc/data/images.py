@@ -33,6 +33,7 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 _SIDEWAYS = frozenset({5, 6, 7, 8})
+_STRIP_PIXELS = 4_000_000
 _limit = Lock()
 
 
@@ -41,7 +42,7 @@ def read_image(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_
     with _opened(source, max_pixels) as image:
         turn = _UPRIGHT.get(_orientation(image))
         rgb = to_rgb(image)
-        return np.asarray(rgb if turn is None else rgb.transpose(turn))
+        return to_array(rgb if turn is None else rgb.transpose(turn))
 
 
 def image_size(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
@@ -65,7 +66,23 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if image.mode in {"RGBA", "LA", "PA", "RGBa"} or "transparency" in image.info:
         overlay = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", overlay.size, "white"), overlay).convert("RGB")
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def to_array(image: Image.Image) -> RGB:
+    """Return the pixels of an RGB image.
+
+    Large ones strip by strip: numpy asks Pillow for one string of bytes, and for a while a picture that fills half a
+    gigabyte would be there four times.
+    """
+    if image.width * image.height <= _STRIP_PIXELS:
+        return np.asarray(image)
+    array = np.empty((image.height, image.width, 3), dtype=np.uint8)
+    rows = max(1, _STRIP_PIXELS // image.width)
+    for top in range(0, image.height, rows):
+        bottom = min(top + rows, image.height)
+        array[top:bottom] = np.asarray(image.crop((0, top, image.width, bottom)))
+    return array
 
 
 def _orientation(image: Image.Image) -> int:

@@ -1,0 +1,126 @@
+"""Small pictures that live inside the page: thumbnails as JPEG, densities in colour, found by data set and id."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.ndimage import gaussian_filter
+
+from gbdgc.counter import Counter
+from gbdgc.data import Dataset, Sample, load_dataset
+from gbdgc.data.density import density_map
+from gbdgc.data.images import RGB, read_image
+from gbdgc.errors import InputError
+from gbdgc.evaluation.table import Row
+
+_QUALITY = 72
+_SMOOTHING = 160
+"""Densities are smoothed by the longer side divided by this, for single heads to be seen on a small picture."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture, where its people are and where the model sees them: three pictures as data addresses."""
+
+    row: Row
+    image: str
+    truth: str
+    prediction: str
+
+
+@dataclass
+class Album:
+    """The samples behind the rows. Data sets that are not there any more have no pictures, and are named as missing."""
+
+    places: Mapping[str, Path]
+    missing: set[str] = field(default_factory=set)
+    _datasets: dict[str, Dataset | None] = field(default_factory=dict)
+
+    def find(self, data: str, id: str) -> Sample | None:
+        """Return the sample, or None where the data set or the picture is gone."""
+        if data not in self._datasets:
+            self._datasets[data] = _load(self.places[data])
+        dataset = self._datasets[data]
+        try:
+            sample = None if dataset is None else dataset.by_id(id)
+        except InputError:
+            sample = None
+        if sample is None:
+            self.missing.add(data)
+        return sample
+
+    def thumbnail(self, data: str, id: str, side: int) -> str | None:
+        """Return the picture, its longer side at most ``side``."""
+        sample = self.find(data, id)
+        try:
+            return None if sample is None else jpeg(read_image(sample.image), side)
+        except InputError:
+            self.missing.add(data)
+            return None
+
+
+def draw_panel(row: Row, album: Album, counter: Counter, side: int) -> Panel | None:
+    """Count a picture once more, for its map, and draw it beside the truth; None where the picture is gone."""
+    sample = album.find(row.data, row.id)
+    if sample is None or sample.points is None:
+        return None
+    try:
+        result = counter(sample.image)
+    except InputError:
+        album.missing.add(row.data)
+        return None
+    truth = density_map(sample.points, sample.height, sample.width, stride=result.stride)
+    maps = [_smoothed(cells) for cells in (truth, result.cells)]
+    # One scale for both: else a prediction that is far too low would look as bright as the truth.
+    peak = max(float(maps[0].max()), float(maps[1].max()) / 4, 1e-9)
+    coloured = [_coloured(cells / peak, sample.width, sample.height, side) for cells in maps]
+    return Panel(row, jpeg(read_image(sample.image), side), *coloured)
+
+
+def jpeg(image: RGB, side: int) -> str:
+    """Return a data address of the picture, its longer side at most ``side``."""
+    small = Image.fromarray(image)
+    small.thumbnail((side, side), reducing_gap=2.0)
+    return _address(small)
+
+
+def _load(place: Path) -> Dataset | None:
+    try:
+        return load_dataset(place, skip_bad=True)
+    except InputError:
+        return None
+
+
+def _smoothed(cells: NDArray[np.floating]) -> NDArray[np.float32]:
+    smooth: NDArray[np.float32] = gaussian_filter(cells.astype(np.float32), max(cells.shape) / _SMOOTHING)
+    return smooth
+
+
+def _coloured(levels: NDArray[np.float32], width: int, height: int, side: int) -> str:
+    """By the square root, for thin crowds to be seen beside dense ones."""
+    scale = min(1.0, side / max(width, height))
+    size = max(1, round(width * scale)), max(1, round(height * scale))
+    shares = Image.fromarray((255 * np.sqrt(np.clip(levels, 0, 1))).astype(np.uint8))
+    small = shares.resize(size, Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
+    small.putpalette(_palette())
+    return _address(small.convert("RGB"))
+
+
+@cache
+def _palette() -> bytes:
+    """The colours of density, dark to light."""
+    from matplotlib import colormaps
+
+    return (255 * colormaps["inferno"](np.linspace(0, 1, 256))[:, :3]).round().astype(np.uint8).tobytes()
+
+
+def _address(image: Image.Image) -> str:
+    buffer = BytesIO()
+    image.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
+    return "data:image/jpeg;base64," + b64encode(buffer.getvalue()).decode("ascii")

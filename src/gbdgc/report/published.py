@@ -1,0 +1,55 @@
+"""The papers' numbers for the same source and targets."""
+
+import csv
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+_TRANSFERS = "published_transfers.csv"
+_TABLES = ("transfer", "nwpu")
+
+_ALIASES = {
+    "SHA": ("sha", "parta", "partafinal", "shanghaitecha", "shanghaitechparta"),
+    "SHB": ("shb", "partb", "partbfinal", "shanghaitechb", "shanghaitechpartb"),
+    "QNRF": ("qnrf", "ucfqnrf", "ucfqnrfeccv18"),
+    "NWPU": ("nwpu", "nwpucrowd"),
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """One row of the matrix: a method's errors, MAE and RMSE, by target."""
+
+    method: str
+    venue: str
+    errors: dict[str, tuple[float, float]]
+
+
+def known_name(*places: str | Path) -> str | None:
+    """Return the short name the papers use, where one of these names or paths tells it."""
+    parts = {re.sub(r"[^a-z0-9]", "", part.lower()) for place in places for part in Path(place).parts}
+    return next((name for name, aliases in _ALIASES.items() if parts.intersection(aliases)), None)
+
+
+def known_source(places: Iterable[str]) -> str | None:
+    """Return the papers' name of a source that may be several data sets together, such as SHA+SHB."""
+    names = [known_name(place) for place in places]
+    return "+".join(sorted(name for name in names if name)) if names and all(names) else None
+
+
+def published_rows(source: str, targets: Iterable[str]) -> list[Published]:
+    """Return what was published for that source on any of these targets."""
+    wanted = set(targets)
+    rows: dict[str, Published] = {}
+    for record in _records():
+        if record["table"] in _TABLES and record["source"] == source and record["target"] in wanted:
+            row = rows.setdefault(record["method"], Published(record["method"], record["venue"], {}))
+            row.errors[record["target"]] = (float(record["mae"]), float(record["rmse"]))
+    return list(rows.values())
+
+
+def _records() -> list[Mapping[str, str]]:
+    table = files("gbdgc").joinpath("published", _TRANSFERS).read_text(encoding="utf-8")
+    return list(csv.DictReader(table.splitlines()))

@@ -1,0 +1,205 @@
+"""From a run's files to the page."""
+
+import hashlib
+import os
+from base64 import b64encode
+from collections.abc import Collection, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from gbdgc import __version__
+from gbdgc.counter import Counter
+from gbdgc.evaluation import Row, errors
+from gbdgc.files import atomic_write
+from gbdgc.progress import track
+from gbdgc.report import figures
+from gbdgc.report.domains import domains_page
+from gbdgc.report.gather import Evaluation, Training, flat, read_evaluations, read_training
+from gbdgc.report.pictures import Album, Panel, draw_panel
+from gbdgc.report.published import known_name, known_source, published_rows
+
+THUMBNAIL_BYTES = 6_000_000
+"""What the pictures behind the dots may take in the page, so that it can still be sent to somebody."""
+
+_WORST, _QUALITATIVE = 12, 6
+_DOT_SIDE, _SHEET_SIDE, _PANEL_SIDE = 480, 176, 420
+
+Key = tuple[str, str]
+"""A picture: its data set and its id."""
+
+_CHOSEN = {
+    "validation": "the lowest error on the part of the source that was kept aside",
+    "last": "the last epoch",
+}
+
+
+def write_report(
+    run: str | os.PathLike[str],
+    evaluations: Sequence[str | os.PathLike[str]] = (),
+    out: str | os.PathLike[str] | None = None,
+    *,
+    thumbnail_bytes: int = THUMBNAIL_BYTES,
+) -> Path:
+    """Write the report of a training run and return its path.
+
+    Parameters
+    ----------
+    run : the run's folder.
+    evaluations : folders that `gbdgc eval` wrote; those inside the run's folder unless given.
+    out : the file; `report.html` in the run's folder unless given.
+    thumbnail_bytes : what the pictures behind the dots of the scatter may take.
+    """
+    training = read_training(Path(run))
+    found = read_evaluations(training.folder, [Path(folder) for folder in evaluations])
+    page = _template().render(_content(training, found, thumbnail_bytes))
+    path = Path(out) if out is not None else training.folder / "report.html"
+    with atomic_write(path, "w") as file:
+        file.write(page)
+    return path
+
+
+def _template() -> Any:
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    environment.filters |= {"people": _people, "signed": _signed, "setting": _setting}
+    environment.globals |= {"colour": figures.colour}
+    return environment.from_string(_read("report.html"))
+
+
+def _content(training: Training, found: list[Evaluation], thumbnail_bytes: int) -> dict[str, Any]:
+    """Everything that the template shows."""
+    rows = [row for evaluation in found for row in evaluation.rows]
+    album = Album({evaluation.data: Path(evaluation.errors["path"]) for evaluation in found})
+    source = Album(training.sources)
+    by_error = sorted(rows, key=lambda row: -abs(row.error or 0.0))
+    worst, spread = by_error[:_WORST], _spread_over_counts(rows)
+    thumbnails = _thumbnails(by_error, album, thumbnail_bytes)
+    shown = _panels({_key(row): row for row in worst + spread}.values(), album, training)
+    script = _read("report.js")
+    return {
+        "training": training,
+        "domains": domains_page(training, source, _SHEET_SIDE),
+        "evaluations": found,
+        "chosen": _CHOSEN.get(str(training.config["train"]["selection"]), training.config["train"]["selection"]),
+        "matrix": _matrix(training, found),
+        "agreement": figures.agreement(rows) if rows else None,
+        "by_density": {evaluation.data: evaluation.errors["by_density"] for evaluation in found},
+        "by_domain": {evaluation.data: _by_domain(evaluation.rows) for evaluation in found},
+        "worst": [shown[_key(row)] for row in worst if _key(row) in shown],
+        "qualitative": [shown[_key(row)] for row in spread if _key(row) in shown],
+        "curves": _curves(training),
+        "settings": dict(flat(training.config)),
+        "points": [_point(row, thumbnails.get(_key(row))) for row in rows],
+        "embedded": len(thumbnails),
+        "missing": sorted(album.missing),
+        "source_missing": sorted(source.missing),
+        "version": __version__,
+        # Inserted as they are: they are ours.
+        "style": Markup(_read("report.css")),
+        "script": Markup(script),
+        "script_hash": b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+    }
+
+
+def _thumbnails(rows: Sequence[Row], album: Album, limit: int) -> dict[Key, str]:
+    """Return pictures of these rows, from the first on, as many as the limit allows."""
+    made: dict[Key, str] = {}
+    left = limit
+    for row in track(rows, "drawing thumbnails") if rows else ():
+        image = album.thumbnail(row.data, row.id, _DOT_SIDE) if left > 0 else None
+        left -= len(image or "")
+        if image is not None and left >= 0:
+            made[_key(row)] = image
+    return made
+
+
+def _panels(rows: Collection[Row], album: Album, training: Training) -> dict[Key, Panel]:
+    """Return the densities of these pictures, by data set and id; the model counts them once more for that."""
+    if not rows or training.model is None:
+        return {}
+    counter = Counter.load(training.folder)
+    drawn = (draw_panel(row, album, counter, _PANEL_SIDE) for row in track(rows, "counting some pictures again"))
+    return {_key(panel.row): panel for panel in drawn if panel is not None}
+
+
+def _spread_over_counts(rows: Sequence[Row]) -> list[Row]:
+    """Choose pictures evenly from the emptiest to the fullest, whatever their errors are."""
+    ordered = sorted(rows, key=lambda row: (row.truth or 0, row.data, row.id))
+    places = np.linspace(0, len(ordered) - 1, min(_QUALITATIVE, len(ordered))).round().astype(int)
+    return [ordered[place] for place in places]
+
+
+def _by_domain(rows: Sequence[Row]) -> dict[int, Any]:
+    names = sorted({row.domain for row in rows if row.domain is not None})
+    return {name: errors([row for row in rows if row.domain == name]) for name in names}
+
+
+def _matrix(training: Training, found: list[Evaluation]) -> dict[str, Any] | None:
+    """Return this run's errors beside the published ones, where the papers know source and target."""
+    source = known_source(training.config["data"]["source"])
+    ours = {known_name(evaluation.data, evaluation.errors["path"]): evaluation.errors for evaluation in found}
+    targets = [name for name in ours if name is not None and source is not None and name not in source.split("+")]
+    if source is None or not targets:
+        return None
+    return {"source": source, "targets": targets, "ours": ours, "published": published_rows(source, targets)}
+
+
+def _curves(training: Training) -> dict[str, Markup]:
+    """Return each loss and the validation error over the epochs; on the latter the chosen epoch is marked."""
+    chosen = None if training.model is None else int(training.model["epoch"])
+    series: dict[str, dict[int, float]] = {}
+    for record in training.metrics:
+        validation = record["validation"] or {}
+        numbers = {f"{name} loss": value for name, value in record["losses"].items()}
+        numbers |= {f"validation {name.upper()}": validation[name] for name in ("mae", "rmse") if name in validation}
+        for name, value in numbers.items():
+            series.setdefault(name, {})[int(record["epoch"])] = float(value)
+    return {
+        name: figures.curve(name, values, chosen if name.startswith("validation") else None)
+        for name, values in series.items()
+    }
+
+
+def _point(row: Row, image: str | None) -> dict[str, Any]:
+    """Return what the page's script shows of a picture."""
+    return {
+        "id": row.id,
+        "data": row.data,
+        "truth": row.truth,
+        "count": round(row.count, 2),
+        "size": f"{row.width} × {row.height}",
+        "domain": row.domain,
+        "novelty": None if row.novelty is None else round(row.novelty, 3),
+        "image": image,
+    }
+
+
+def _key(row: Row) -> Key:
+    return row.data, row.id
+
+
+def _people(value: float | None) -> str:
+    """Write an error or a count with as many digits as mean something."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+,.1f}".replace("-", "−")
+
+
+def _setting(value: object) -> str:
+    """Write a setting as the config file does."""
+    words = {True: "true", False: "false", None: "none"}
+    if isinstance(value, bool) or value is None:
+        return words[value]
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def _read(name: str) -> str:
+    return files("gbdgc.report").joinpath(name).read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("files",),
     ("config", "published", "result", "domains", "losses", "runs", "progress", "trust"),
     ("data", "models", "descriptors", "video"),
-    ("methods", "checkpoint", "engines", "tiling"),
+    ("methods", "checkpoint", "engines", "tiling", "sources"),
     ("export",),
     ("counter",),
     ("evaluation",),

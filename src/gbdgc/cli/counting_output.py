@@ -1,0 +1,103 @@
+"""What `gbdgc count` prints: data to stdout as each result comes, and everything else to stderr."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from rich.markup import escape
+
+from gbdgc.cli.counting_run import ZONE, CountingRun, Record
+from gbdgc.progress import stderr
+
+Format = Literal["table", "json", "csv"]
+Printer = Callable[[Record], None]
+
+_NARROWEST = 8
+
+
+def printer(format: Format, run: CountingRun, zones: Sequence[str], *, moving: bool) -> Printer:
+    """Return what prints one record; the heading, where there is one, is printed now.
+
+    Parameters
+    ----------
+    format
+        ``table`` for people, ``json`` with one object a line, ``csv`` with the columns of counts.csv.
+    run
+        The run, whose folder goes before the names of files made in it, for the reader of stdout to find them.
+    zones
+        The names of the zones.
+    moving
+        Whether there may be videos: then the table has their columns.
+    """
+    # A file name may hold bytes that are no text: in JSON they become escapes, elsewhere they come out as they are.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace" if format == "json" else "surrogateescape")
+    if format == "json":
+        return lambda record: print(json.dumps(_located(record, run.folder), ensure_ascii=False), flush=True)
+    if format == "csv":
+        _print_row(run.columns)
+        return lambda record: _print_row(_cells(_located(record, run.folder), run.columns))
+    names = ["people", *(ZONE + name for name in zones), *(("smoothed", "time") if moving else ())]
+    widths = [max(_NARROWEST, len(_title(name))) for name in names]
+    print(*(f"{_title(name):>{width}}" for name, width in zip(names, widths, strict=True)), "source", sep="  ")
+    return lambda record: _print_table_row(record, names, widths)
+
+
+def say(kind: str, message: str) -> None:
+    """Print a message about one source to stderr, above the progress bar; a strange name cannot move the cursor."""
+    colour = {"failed": "bold red", "warning": "yellow"}.get(kind, "dim")
+    stderr.print(f"[{colour}]{kind}:[/] {escape(visible(message))}", soft_wrap=True)
+
+
+def visible(text: str) -> str:
+    """Return the text on one line: newlines and other controls as escapes."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _located(record: Record, folder: Path) -> Record:
+    """Return the record with its files' names as they are found from here."""
+    return record | {kind: str(folder / record[kind]) for kind in ("overlay", "density") if record[kind]}
+
+
+def _cells(record: Record, columns: Sequence[str]) -> list[object]:
+    row = record | {"warnings": "; ".join(record["warnings"])}
+    row |= {ZONE + name: people for name, people in record["zones"].items()}
+    return [row[name] for name in columns]
+
+
+def _print_row(values: Sequence[object]) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(values)
+    print(text.getvalue(), end="", flush=True)
+
+
+def _print_table_row(record: Record, names: Sequence[str], widths: Sequence[int]) -> None:
+    values = {
+        "time": _clock(record["time"]),
+        "smoothed": _people(record["smoothed"]),
+        "people": _people(record["count"]),
+    }
+    values |= {ZONE + name: _people(people) for name, people in record["zones"].items()}
+    cells = (f"{values[name]:>{width}}" for name, width in zip(names, widths, strict=True))
+    print(*cells, visible(record["source"]), sep="  ", flush=True)
+
+
+def _title(column: str) -> str:
+    return visible(column.removeprefix(ZONE))
+
+
+def _people(count: float | None) -> str:
+    return "" if count is None else f"{count:,.1f}"
+
+
+def _clock(seconds: float | None) -> str:
+    """Write a time in a video as a player does."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds, 1), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{hours}:{minutes:02d}:{rest:04.1f}" if hours else f"{minutes}:{rest:04.1f}"

@@ -1,0 +1,148 @@
+"""What to count: pictures, folders, patterns, lists, videos, cameras and streams, each found in a natural order."""
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from io import BufferedReader
+from pathlib import Path
+
+from gbdgc.data.images import IMAGE_SUFFIXES
+from gbdgc.errors import InputError
+from gbdgc.video.sources import VIDEO_SUFFIXES, is_video
+
+LIST = "-"
+"""The argument that stands for a list of further ones."""
+
+_SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
+_CHUNK = 65536
+
+
+@dataclass(frozen=True)
+class Source:
+    """One thing to count: the path or address of a picture, or of something that moves; or why there is none."""
+
+    name: str
+    moving: bool = False
+    problem: InputError | None = None
+
+
+def find_sources(
+    arguments: Iterable[str], *, recursive: bool = False, listed: BufferedReader | None = None
+) -> Iterator[Source]:
+    """Yield what the arguments stand for, each source once; one that leads nowhere is yielded with its problem.
+
+    Parameters
+    ----------
+    arguments
+        Pictures, videos, folders, patterns such as ``cam*/*.jpg``, numbers of cameras, addresses of streams, or ``-``.
+        What exists under a name is meant by it, also where the name looks like a pattern or a number.
+    recursive
+        Look into the folders within folders too.
+    listed
+        Where ``-`` reads its list from: one argument a line, or ended by zero bytes, as ``find -print0`` writes them.
+        Each is yielded as it comes, for the list may still be growing.
+    """
+    seen: set[str] = set()
+    for argument in arguments:
+        among = [argument] if argument != LIST or listed is None else _listed(listed)
+        for each in among:
+            try:
+                for source in _expand(each, recursive):
+                    if source.name not in seen:
+                        seen.add(source.name)
+                        yield source
+            except InputError as error:
+                yield Source(each, problem=error)
+
+
+def _expand(argument: str, recursive: bool) -> Iterator[Source]:
+    path = Path(argument)
+    if not argument.strip() or "\0" in argument:
+        raise InputError(f"{argument!r}: not a name; give a picture, a video, a folder or a stream")
+    if "://" in argument:
+        yield Source(argument, moving=True)
+    elif path.is_dir():
+        yield from _in_folder(path, recursive)
+    elif os.path.lexists(argument):
+        yield Source(argument, moving=path.is_char_device() or _is_film(path))
+    elif glob.has_magic(argument):
+        yield from _matching(argument, recursive)
+    elif is_video(argument) and not _is_film(path):
+        yield Source(argument, moving=True)
+    else:
+        raise InputError(f"{argument}: no such file or folder{_did_you_mean(path)}")
+
+
+def _in_folder(folder: Path, recursive: bool) -> Iterator[Source]:
+    """Yield the pictures and videos of a folder, then those of the folders in it if they are wanted."""
+    found, within, unreadable = 0, False, list[OSError]()
+    for parent, folders, files in os.walk(folder, onerror=unreadable.append):
+        within = within or bool(folders)
+        folders[:] = _in_order(name for name in folders if recursive and not name.startswith("."))
+        for name in _in_order(files):
+            # Hidden ones are not pictures: macOS keeps a "._street.jpg" beside each street.jpg on foreign disks.
+            if not name.startswith(".") and _is_countable(Path(name)):
+                found += 1
+                yield Source(str(Path(parent, name)), _is_film(Path(name)))
+    if unreadable:
+        raise InputError(f"{unreadable[0].filename}: cannot be read ({unreadable[0].strerror}); check who may read it")
+    if not found:
+        deeper = within and not recursive
+        advice = "look into the folders in it with --recursive" if deeper else "name a folder that has some"
+        raise InputError(f"{folder}: no pictures or videos in it; {advice}")
+
+
+def _matching(pattern: str, recursive: bool) -> Iterator[Source]:
+    """Yield the pictures and videos that match; where only folders do, those in them."""
+    names = glob.iglob(pattern, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+    matches = [Path(name) for name in _in_order(names)]
+    files = [path for path in matches if _is_countable(path) and not path.is_dir()]
+    yield from (Source(str(path), _is_film(path)) for path in files)
+    if not files:
+        folders = [path for path in matches if path.is_dir()]
+        if not folders:
+            what = "no picture or video matches this pattern" if matches else "nothing matches this pattern"
+            raise InputError(f"{pattern}: {what}")
+        for folder in folders:
+            yield from _in_folder(folder, recursive)
+
+
+def _listed(stream: BufferedReader) -> Iterator[str]:
+    """Yield the entries of a list as they come in."""
+    rest, end = b"", b"\0" if b"\0" in stream.peek(_CHUNK) else b"\n"
+    while chunk := stream.read1(_CHUNK):
+        *entries, rest = (rest + chunk).split(end)
+        yield from (name for entry in entries if (name := _entry(entry, end)))
+    if name := _entry(rest, end):
+        yield name
+
+
+def _entry(raw: bytes, end: bytes) -> str:
+    return os.fsdecode(raw if end == b"\0" else raw.rstrip(b"\r"))
+
+
+def _is_film(path: Path) -> bool:
+    return path.suffix.lower() in VIDEO_SUFFIXES
+
+
+def _is_countable(path: Path) -> bool:
+    return path.suffix.lower() in _SUFFIXES
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Sort as people count: frame2 before frame10."""
+    return sorted(
+        names, key=lambda name: [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+    )
+
+
+def _did_you_mean(path: Path) -> str:
+    """Name what is there and nearly called so."""
+    try:
+        near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1)
+    except OSError:
+        return ""
+    return f"; did you mean {path.with_name(near[0])}?" if near else ""

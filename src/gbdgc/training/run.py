@@ -78,6 +78,7 @@ def train(
                 # The record first: a checkpoint without it would lose it, a record without its checkpoint is redone.
                 if fabric.is_global_zero:
                     append_metrics(folder, summary, settings.train.tensorboard)
+                    stderr.print(epoch_line(summary, settings.train.epochs), soft_wrap=True)
                 state.save()
             discover(state)
             describe_model(state)
@@ -172,6 +173,14 @@ def reporting(state: TrainState) -> Iterator[Report]:
                 bar.update(task, completed=state.steps_done, description=text)
 
         yield report
+
+
+def epoch_line(summary: dict[str, Any], epochs: int) -> str:
+    """One line that stays on the screen, or in a log file, when the bar has moved on."""
+    losses = "  ".join(f"{name} {value:.3g}" for name, value in summary["losses"].items())
+    validation = summary["validation"]
+    error = f"  validation MAE {validation['mae']:.1f} RMSE {validation['rmse']:.1f}" if validation else ""
+    return f"epoch {summary['epoch']}/{epochs}  {losses}{error}  {summary['images_per_second']:.1f} images/s"
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

@@ -1,6 +1,13 @@
 """What several test files share: one small model with everything in it, and its exports, which take long to make."""
 
+import os
+import selectors
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -63,3 +70,38 @@ def exports(
         write = export.write_onnx if path.suffix == ".onnx" else export.write_openvino
         write(graph, path, description, inputs if "int8" in name else None)
     return made
+
+
+class Service(NamedTuple):
+    """A real server in a process of its own."""
+
+    url: str
+    process: subprocess.Popen[str]
+    log: Path
+
+
+@pytest.fixture(scope="session")
+def serving(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., AbstractContextManager[Service]]:
+    """Return what runs `gbdgc serve` with options and environment, until the end of the block."""
+
+    @contextmanager
+    def run(*options: str, **environment: str) -> Iterator[Service]:
+        log = tmp_path_factory.mktemp("service") / "log.txt"
+        command = [sys.executable, "-m", "gbdgc", "serve", "--weights", str(model), "--port", "0", "--threads", "1"]
+        with log.open("w") as errors:
+            process = subprocess.Popen(
+                [*command, *options], stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | environment
+            )
+        assert process.stdout is not None
+        with process.stdout as announcements, selectors.DefaultSelector() as ready:
+            try:
+                ready.register(announcements, selectors.EVENT_READ)
+                assert ready.select(timeout=90), f"the service did not say where it is: {log.read_text()}"
+                url = announcements.readline().strip()
+                assert url, log.read_text()
+                yield Service(url, process, log)
+            finally:
+                process.terminate()
+                process.wait(timeout=60)
+
+    return run

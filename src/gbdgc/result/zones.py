@@ -47,14 +47,25 @@ def load_zones(path: str | os.PathLike[str], *, relative: bool = False) -> tuple
         The coordinates run from 0 to 1 over the picture; a file that says so itself needs no flag.
     """
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=_object_without_repeats)
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: zones could not be read ({error.strerror})") from error
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: not JSON ({error}); zones are {_SHAPES}") from error
-    return parse_zones(value, where=str(path), relative=relative)
+    return zones_from_json(text, where=str(path), relative=relative)
+
+
+def zones_from_json(text: str, *, where: str = "zones", relative: bool = False) -> tuple[Zone, ...]:
+    """Make zones of a JSON text in the shapes `load_zones` names; ``where`` begins the error messages."""
+    try:
+        value = json.loads(text, object_pairs_hook=_object_without_repeats)
+        # A lone half of a surrogate pair, which JSON lets through, could not be printed or sent.
+        json.dumps(value, ensure_ascii=False).encode()
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not JSON ({error}); zones are {_SHAPES}") from error
+    return parse_zones(value, where=where, relative=relative)
 
 
 def parse_zones(value: Any, *, where: str = "zones", relative: bool = False) -> tuple[Zone, ...]:
@@ -98,7 +109,7 @@ def check_polygon(polygon: ArrayLike, name: str = "the polygon") -> Corners:
     """Return the polygon as an array, or say what is wrong with it."""
     try:
         corners = np.asarray(polygon, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name}: corners must be pairs of numbers [x, y]") from error
     if corners.ndim != 2 or corners.shape[1] != 2:
         raise InputError(f"{name}: corners must be pairs of numbers [x, y]")

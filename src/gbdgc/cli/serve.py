@@ -1,0 +1,95 @@
+"""`gbdgc serve`."""
+
+import socket
+from copy import deepcopy
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from gbdgc.errors import InputError
+
+
+def serve(
+    *,
+    weights: Path | None = None,
+    engine: Literal["torch", "onnx", "openvino"] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
+    max_upload: float = 20.0,
+    max_pixels: float = 50.0,
+    queue: int = 16,
+    timeout: float = 30.0,
+    threads: int | None = None,
+) -> None:
+    """Count over HTTP, with a page to drop pictures on.
+
+    Parameters
+    ----------
+    weights
+        A run's folder, a model file or an exported one; the bundled model unless given.
+    engine
+        What runs the model.
+    host
+        The address to listen on; other machines can reach it only if told otherwise, such as 0.0.0.0.
+    port
+        The port; 0 takes any that is free.
+    token
+        Requests must bear it. Better given as GBDGC_TOKEN, since other users can see command lines.
+    max_upload
+        Largest upload, in megabytes.
+    max_pixels
+        Largest picture, in megapixels.
+    queue
+        Requests under way at one time; further ones are answered 503.
+    timeout
+        Seconds that an upload may take, and then a count.
+    threads
+        CPU threads that count.
+    """
+    from gbdgc.engines import require
+    from gbdgc.progress import stderr, stdout
+
+    uvicorn = require("uvicorn", "serve")
+    for module in ("fastapi", "python_multipart", "prometheus_client"):
+        require(module, "serve")
+
+    from gbdgc.counter import Counter
+    from gbdgc.server import Limits, create_app
+
+    limits = Limits(round(max_upload * 1e6), round(max_pixels * 1e6), queue, timeout)
+    if token == "":
+        raise InputError("--token: it is empty; give one, or leave it out for a service open to all who reach it")
+    app = create_app(Counter.load(weights, engine=engine, threads=threads), limits=limits, token=token)
+    # A stop waits for what is in the line, and not for ever.
+    settings = uvicorn.Config(
+        app, log_config=_log_to_stderr(), server_header=False, timeout_graceful_shutdown=round(2 * timeout) + 1
+    )
+    listener = _listen(host, port)
+    name = f"[{host}]" if ":" in host else host
+    stdout.print(f"http://{name}:{listener.getsockname()[1]}", soft_wrap=True)
+    if token is None and not host.startswith("127.") and host not in {"localhost", "::1"}:
+        stderr.print("anyone who reaches this address can use the service: set GBDGC_TOKEN to change that")
+    uvicorn.Server(settings).run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Take the address and let callers queue from now on, so that it may be told before the server runs."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+    except (OSError, OverflowError) as error:
+        raise InputError(f"{host}:{port}: cannot listen there ({error}); choose another --host or --port") from error
+    return listener
+
+
+def _log_to_stderr() -> dict[str, Any]:
+    from uvicorn.config import LOGGING_CONFIG
+
+    settings = deepcopy(LOGGING_CONFIG)
+    settings["handlers"]["access"]["stream"] = "ext://sys.stderr"
+    return settings

@@ -1,0 +1,168 @@
+"""The shapes of the answers, as /docs shows them, and how a Result becomes one."""
+
+from base64 import b64encode
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from gbdgc import __version__
+from gbdgc.counter import Counter
+from gbdgc.data.images import image_size
+from gbdgc.errors import InputError
+from gbdgc.result import Result
+from gbdgc.result.drawing import layer
+from gbdgc.server.limits import Limits, Refusal
+from gbdgc.server.upload import Upload
+
+_GRID = 160
+"""Cells along the longer side of the density that is sent: fine enough for zones, small enough for every frame."""
+
+_ANY_SIZE = 2**64
+
+
+class Overlay(BaseModel):
+    """The density in colour, to be stretched over the picture at any opacity."""
+
+    png: str = Field(description="a small PNG with an alpha channel, clear where nobody is; base64")
+    peak: float = Field(description="people per square at the brightest colour")
+    square: int = Field(description="the side of that square, in pixels of the picture")
+
+
+class Density(BaseModel):
+    """People in each cell, from the upper left corner, row by row; the sum is the count."""
+
+    people: str = Field(description="float32, little endian; base64")
+    columns: int
+    rows: int
+    cell: int = Field(description="a cell's side, in pixels of the picture")
+
+
+class Count(BaseModel):
+    """How many people, and how far to trust it."""
+
+    count: float = Field(description="people in the picture")
+    width: int = Field(description="of the upright picture, in pixels")
+    height: int
+    zones: dict[str, float] = Field(description="people in each zone that was sent")
+    domain: int | None = Field(description="the latent domain of the training pictures that this one is nearest to")
+    novelty: float | None = Field(description="0 like the training pictures, 1 unlike all of them")
+    warnings: list[str] = Field(description="what to know before trusting the number")
+    milliseconds: float | None = Field(description="time that counting took, without decoding and waiting")
+    overlay: Overlay | None = Field(default=None, description="where asked for")
+    density: Density | None = Field(default=None, description="where asked for")
+
+
+class Problem(BaseModel):
+    """Why there is no count."""
+
+    code: str = Field(description="the reason in one word, for programs")
+    message: str = Field(description="the thing and the reason")
+    next_step: str
+
+
+class ProblemAnswer(BaseModel):
+    """Every answer that is not 200."""
+
+    error: Problem
+
+
+class Health(BaseModel):
+    """Whether the service works, and how busy it is."""
+
+    status: str
+    line: int = Field(description="requests in the line")
+    places: int = Field(description="places in the line")
+
+
+class Model(BaseModel):
+    """What counts here, and within which limits."""
+
+    name: str
+    engine: str
+    version: str = Field(description="of gbdgc")
+    about: dict[str, str | int | float | None] = Field(description="how the model came to be")
+    trust: bool = Field(description="whether it can tell how familiar a picture is")
+    limits: Limits
+
+
+_ABOUT = ("backbone", "method", "selection", "epoch", "max_side")
+"""Of what a model file says of itself, this is for everybody; the rest may name folders of whoever trained it."""
+
+
+def count_upload(counter: Counter, upload: Upload, limits: Limits) -> Count:
+    """Do what was asked. Runs in the counting thread."""
+    _check_size(upload.image, limits)
+    try:
+        result = counter(upload.image).with_zones(upload.zones)
+    except InputError as error:
+        raise _bad_picture(error) from error
+    answer = Count(
+        count=result.count,
+        width=result.width,
+        height=result.height,
+        zones=dict(result.zones),
+        domain=result.domain,
+        novelty=result.novelty,
+        warnings=list(result.warnings),
+        milliseconds=result.milliseconds,
+    )
+    if upload.overlay:
+        answer.overlay = _overlay(result)
+    if upload.density:
+        answer.density = _density(result)
+    return answer
+
+
+def describe_model(counter: Counter, limits: Limits) -> Model:
+    """Say what counts here."""
+    info: dict[str, Any] = counter.info | counter.info.get("build", {})
+    return Model(
+        name=str(info.get("name", "unnamed")),
+        engine=counter.engine.name,
+        version=__version__,
+        about={key: info[key] for key in _ABOUT if isinstance(info.get(key), str | int | float)},
+        trust=counter.trust is not None,
+        limits=limits,
+    )
+
+
+def _check_size(image: bytes, limits: Limits) -> None:
+    """Look at the header before anything is decoded."""
+    try:
+        width, height = image_size(image, max_pixels=_ANY_SIZE)
+    except InputError as error:
+        raise _bad_picture(error) from error
+    if width * height > limits.pixels:
+        raise Refusal(
+            413,
+            "picture_too_large",
+            f"image: {width} x {height} is over the limit of {limits.pixels:,} pixels",
+            "make it smaller, or have the service started with a larger --max-pixels",
+        )
+
+
+def _bad_picture(error: InputError) -> Refusal:
+    return Refusal(
+        400,
+        "bad_picture",
+        f"image: {str(error).removeprefix('the picture: ')}",
+        "send a JPEG, PNG, WebP, BMP, TIFF, GIF or PPM file",
+    )
+
+
+def _overlay(result: Result) -> Overlay:
+    colours = layer(result)
+    file = BytesIO()
+    colours.image.save(file, "PNG", compress_level=6)
+    return Overlay(png=b64encode(file.getvalue()).decode(), peak=colours.peak, square=colours.square)
+
+
+def _density(result: Result) -> Density:
+    step = max(1, -(-max(result.cells.shape) // _GRID))
+    cells = np.add.reduceat(result.cells, np.arange(0, result.cells.shape[0], step), axis=0, dtype=np.float64)
+    cells = np.add.reduceat(cells, np.arange(0, result.cells.shape[1], step), axis=1)
+    rows, columns = cells.shape
+    people = b64encode(cells.astype("<f4").tobytes()).decode()
+    return Density(people=people, columns=columns, rows=rows, cell=step * result.stride)

@@ -1,0 +1,195 @@
+"""The application: four routes, the page, and what every answer has in common."""
+
+import hmac
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Depends, FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gbdgc import __version__
+from gbdgc.counter import Counter
+from gbdgc.server.answers import Count, Health, Model, ProblemAnswer, count_upload, describe_model
+from gbdgc.server.files import page_files
+from gbdgc.server.limits import Limits, Refusal
+from gbdgc.server.metrics import Metrics
+from gbdgc.server.upload import read_upload
+from gbdgc.server.work import Line
+from gbdgc.trust import FAR
+
+log = logging.getLogger("uvicorn.error")
+
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src blob:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+_FORM: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["image"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "image": {"type": "string", "format": "binary", "description": "the picture's file"},
+                        "zones": {
+                            "type": "string",
+                            "description": 'JSON: {"name": [[x, y], ...]} with corners in pixels, or '
+                            '{"relative": true, "zones": {...}} with corners from 0 to 1',
+                        },
+                        "overlay": {"type": "boolean", "default": False, "description": "send the coloured density"},
+                        "density": {"type": "boolean", "default": False, "description": "send the density itself"},
+                    },
+                }
+            }
+        },
+    }
+}
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ProblemAnswer, "description": "The picture or a field is bad"},
+    408: {"model": ProblemAnswer, "description": "The upload took too long"},
+    413: {"model": ProblemAnswer, "description": "Too many bytes or pixels"},
+    415: {"model": ProblemAnswer, "description": "Not multipart/form-data"},
+    503: {"model": ProblemAnswer, "description": "The line is full; Retry-After says when to ask again"},
+}
+_LOCKED: dict[int | str, dict[str, Any]] = {
+    401: {"model": ProblemAnswer, "description": "The service wants a token, and this is not it"}
+}
+
+
+def create_app(counter: Counter, *, limits: Limits | None = None, token: str | None = None) -> FastAPI:
+    """Return the service.
+
+    Parameters
+    ----------
+    counter : what counts. Its own limit on pixels is set to the service's.
+    limits : how much may be asked for.
+    token : if given, requests must bear it: ``Authorization: Bearer TOKEN``. The page asks for it; health is open.
+    """
+    limits = limits or Limits()
+    counter.max_pixels = limits.pixels
+    line = Line(limits.queue, limits.seconds)
+    model = describe_model(counter, limits)
+    metrics = Metrics(line, model.name)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        line.close()
+
+    app = FastAPI(
+        title="gbdgc",
+        summary="Count people in pictures.",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    locked = [Depends(partial(_check_token, token))] if token else []
+
+    @app.post("/v1/count", responses=_PROBLEMS | _LOCKED, dependencies=locked, openapi_extra=_FORM)
+    async def count(request: Request) -> Count:
+        """Count the people in a picture."""
+        with line.place():
+            upload = await read_upload(request, limits)
+            started = time.perf_counter()
+            answer = await line.run(partial(count_upload, counter, upload, limits))
+        metrics.seconds.observe(time.perf_counter() - started)
+        metrics.megapixels.observe(answer.width * answer.height / 1e6)
+        metrics.unfamiliar.inc((answer.novelty or 0) > FAR)
+        return answer
+
+    @app.get("/v1/health")
+    async def health() -> Health:
+        """Say that the service is up, and how busy it is."""
+        return Health(status="ok", line=line.taken, places=line.places)
+
+    @app.get("/v1/model", responses=_LOCKED, dependencies=locked)
+    async def about_model() -> Model:
+        """Say what counts here, and within which limits."""
+        return model
+
+    @app.get("/metrics", responses=_LOCKED, dependencies=locked, response_class=_PrometheusText)
+    async def figures() -> Response:
+        """Return figures for Prometheus."""
+        return _PrometheusText(metrics.text())
+
+    for address, file in page_files().items():
+        app.add_api_route(address, file.response, include_in_schema=False)
+
+    @app.exception_handler(Refusal)
+    async def refuse(_: Request, refusal: Refusal) -> Response:
+        metrics.refusals.labels(refusal.code).inc()
+        return refusal.response()
+
+    @app.exception_handler(HTTPException)
+    async def no_such_route(request: Request, error: HTTPException) -> Response:
+        code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+        message = f"{request.method} {request.url.path[:200]}: {HTTPStatus(error.status_code).phrase.lower()}"
+        return Refusal(error.status_code, code, message, "see /docs", dict(error.headers or {})).response()
+
+    @app.exception_handler(Exception)
+    async def our_fault(_: Request, error: Exception) -> Response:
+        log.error("a request failed by a fault of ours", exc_info=error)
+        return Refusal(
+            500, "fault", "the service: a fault of its own", "its log says more; please report it"
+        ).response()
+
+    app.add_middleware(_CommonHeaders, metrics=metrics)
+    return app
+
+
+class _PrometheusText(Response):
+    media_type = "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def _check_token(token: str, request: Request) -> None:
+    """Compare in constant time, so that a token cannot be guessed letter by letter."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
+        raise Refusal(
+            401,
+            "unauthorised",
+            "the token: missing or wrong",
+            "send the header Authorization: Bearer TOKEN",
+            {"WWW-Authenticate": "Bearer"},
+        )
+
+
+class _CommonHeaders:
+    """Puts the security headers on every answer, errors included, and counts it."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name for name, _ in message["headers"]}
+                for name, value in ({"Cache-Control": "no-store"} | _HEADERS).items():
+                    if name.lower().encode() not in present:
+                        message["headers"].append((name.lower().encode(), value.encode()))
+                # The route as it is written, not the address asked for: strangers must not add labels without end.
+                route = getattr(scope.get("route"), "path", "none")
+                self.metrics.requests.labels(route, message["status"]).inc()
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)

@@ -1,0 +1,59 @@
+"""The page's files, read once at the start: no path from a request ever reaches the file system."""
+
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from io import BytesIO
+from typing import NamedTuple
+
+from fastapi import Request, Response
+
+from gbdgc.result.drawing import colour_bar
+
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+}
+
+
+class PageFile(NamedTuple):
+    """One file in memory, ready to be sent."""
+
+    content: bytes
+    kind: str
+    tag: str
+
+    def response(self, request: Request) -> Response:
+        """Return the file, or word that the browser has it already."""
+        headers = {"ETag": self.tag, "Cache-Control": "no-cache"}
+        if request.headers.get("if-none-match") == self.tag:
+            return Response(status_code=304, headers=headers)
+        return Response(self.content, media_type=self.kind, headers=headers)
+
+
+def page_files() -> dict[str, PageFile]:
+    """Return everything under page/, by its address."""
+    found = {f"/page/{name}": _file(name, entry.read_bytes()) for name, entry in _walk(files("gbdgc.server") / "page")}
+    bar = BytesIO()
+    colour_bar().save(bar, "PNG")
+    found["/page/bar.png"] = _file("bar.png", bar.getvalue())
+    found["/"], found["/docs"] = found.pop("/page/index.html"), found.pop("/page/docs.html")
+    return found
+
+
+def _file(name: str, content: bytes) -> PageFile:
+    return PageFile(content, _KINDS[name[name.rindex(".") :]], f'"{sha256(content).hexdigest()[:16]}"')
+
+
+def _walk(folder: Traversable, prefix: str = "") -> list[tuple[str, Traversable]]:
+    found = []
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            found += _walk(entry, f"{prefix}{entry.name}/")
+        elif not entry.name.startswith((".", "_")):
+            found.append((prefix + entry.name, entry))
+    return found

@@ -1,0 +1,63 @@
+"""What the service will not do, and the one error that says so."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fastapi.responses import JSONResponse
+from pydantic import ConfigDict
+
+from gbdgc.errors import InputError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one request may ask for, and how much all of them together.
+
+    Together they bound the memory: no more than ``queue`` uploads are held, and one picture is decoded at a time.
+    """
+
+    __pydantic_config__: ClassVar = ConfigDict(use_attribute_docstrings=True)  # they stand in /docs as well
+
+    upload_bytes: int = 20_000_000
+    """The whole body of a request."""
+    pixels: int = 50_000_000
+    """The picture's width times its height."""
+    queue: int = 16
+    """Requests that are being received, wait, or are being counted, at one time."""
+    seconds: float = 30.0
+    """How long a body may take to arrive, and then again how long a count may take, waiting included."""
+    zones: int = 50
+    """Zones in one request."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value <= 0:
+                raise InputError(f"{name}={value:g}: a limit of the service must be more than 0")
+
+
+class Refusal(Exception):
+    """An answer other than the one asked for.
+
+    Parameters
+    ----------
+    status : the HTTP status.
+    code : the reason in one word, for programs; it never changes.
+    message : the thing and the reason, for people.
+    next_step : what to do about it.
+    headers : further headers of the answer.
+    """
+
+    def __init__(
+        self, status: int, code: str, message: str, next_step: str, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.next_step = next_step
+        self.headers = headers or {}
+
+    def response(self) -> JSONResponse:
+        """Return the answer."""
+        error: dict[str, Any] = {"code": self.code, "message": self.message, "next_step": self.next_step}
+        return JSONResponse({"error": error}, self.status, self.headers)

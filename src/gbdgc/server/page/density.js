@@ -1,0 +1,56 @@
+// The density on its grid, and the people inside a polygon: as the service counts them, but at once.
+
+const LINES = 8; // scan lines for each row of cells
+
+/** Unpack what the service sent. `left` holds, for each row, how many people are left of each grid line. */
+export function unpack({ people, columns, rows, cell }, width, height) {
+  const bytes = Uint8Array.from(atob(people), (letter) => letter.charCodeAt(0));
+  const cells = new Float32Array(bytes.buffer);
+  const left = new Float32Array(rows * (columns + 1));
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      const place = row * (columns + 1) + column;
+      left[place + 1] = left[place] + cells[row * columns + column];
+    }
+  }
+  // The last row and column of cells end at the picture's border: in cells, the picture is this large.
+  return { left, columns, rows, across: width / cell, down: height / cell };
+}
+
+/** People inside a polygon with corners from 0 to 1; what it winds around counts, once. */
+export function peopleIn(density, corners) {
+  const { rows, across, down } = density;
+  const outline = corners.map(([x, y]) => [x * across, y * down]);
+  let total = 0;
+  for (let row = 0; row < rows; row += 1) {
+    const tall = Math.min(1, down - row);
+    for (let line = 0; line < LINES; line += 1) {
+      const y = row + (tall * (line + 0.5)) / LINES;
+      let winding = 0;
+      let from = 0;
+      for (const [x, turn] of crossings(outline, y)) {
+        if (winding === 0) from = x;
+        winding += turn;
+        if (winding === 0) total += (leftOf(density, row, x) - leftOf(density, row, from)) / LINES;
+      }
+    }
+  }
+  return total;
+}
+
+function crossings(outline, y) {
+  const found = [];
+  outline.forEach(([x0, y0], index) => {
+    const [x1, y1] = outline[(index + 1) % outline.length];
+    if (y0 <= y !== y1 <= y) found.push([x0 + ((y - y0) / (y1 - y0)) * (x1 - x0), y1 > y0 ? 1 : -1]);
+  });
+  return found.sort((a, b) => a[0] - b[0]);
+}
+
+function leftOf({ left, columns, across }, row, x) {
+  const place = Math.min(Math.max(x, 0), across);
+  const column = Math.min(Math.floor(place), columns - 1);
+  const share = (place - column) / Math.min(1, across - column);
+  const start = row * (columns + 1) + column;
+  return left[start] * (1 - share) + left[start + 1] * share;
+}

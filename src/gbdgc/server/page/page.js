@@ -1,0 +1,299 @@
+// The page: takes a file, has it counted, and shows what came back.
+
+import * as api from "./api.js";
+import { clock, drawChart, frameAt } from "./chart.js";
+import { peopleIn, unpack } from "./density.js";
+import { compose, download, short, table } from "./save.js";
+import { grab, openVideo } from "./video.js";
+import { makeZones } from "./zones.js";
+
+const LARGEST_SHOWN = 2048; // pixels on the longer side of the picture on show
+const MOST_FRAMES = 1000;
+const FAR = 0.99; // novelty above which the service itself warns
+const EDGE = 0.9;
+
+const find = (id) => document.getElementById(id);
+
+const state = { name: "", frames: [], chosen: -1, duration: 0, limits: {} };
+let job = new AbortController(); // of the file at work; a new one ends it
+let player = null;
+
+const shown = () => state.frames[state.chosen];
+const isVideo = () => player !== null;
+const zones = makeZones({
+  countIn: (corners) => shown()?.countIn(corners) ?? null,
+  changed: () => isVideo() && showChart(),
+});
+
+// What comes in
+
+async function open(file) {
+  job.abort();
+  job = new AbortController();
+  const { signal } = job;
+  player?.close();
+  player = null;
+  Object.assign(state, { name: file.name || "picture", frames: [], chosen: -1, duration: 0 });
+  zones.clear();
+  showError(null);
+  try {
+    await (file.type.startsWith("video/") ? openAsVideo(file, signal) : openAsPicture(file, signal));
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!(error instanceof api.Problem)) console.error(error);
+    showError(error);
+  }
+}
+
+async function openAsPicture(file, signal) {
+  if (file.size > state.limits.upload_bytes) {
+    const megabytes = (state.limits.upload_bytes / 1e6).toFixed(0);
+    throw new api.Problem(`${state.name}: over the limit of ${megabytes} MB.`, "Choose a smaller picture.");
+  }
+  // A browser that cannot show a format, such as TIFF, still gets it counted: then over a dark ground.
+  const bitmap = await createImageBitmap(file).catch(() => null);
+  if (signal.aborted) return;
+  find("timeline").hidden = true;
+  if (bitmap) showPicture(bitmap, bitmap.width, bitmap.height);
+  showBusy(true);
+  const answer = await api.count(file, signal);
+  if (!bitmap) showPicture(null, answer.width, answer.height);
+  bitmap?.close();
+  addFrame(answer);
+  await showFrame(0);
+}
+
+async function openAsVideo(file, signal) {
+  const opened = await openVideo(file);
+  if (signal.aborted) return opened.close();
+  player = opened;
+  state.duration = player.duration;
+  find("timeline").hidden = false;
+  setPaused(false);
+  showChart();
+  await countVideo(signal);
+}
+
+async function countVideo(signal) {
+  const every = Math.max(Number(find("every").value), state.duration / MOST_FRAMES);
+  for (let time = 0; time < state.duration || time === 0; time += every) {
+    await running(signal);
+    const { canvas, blob } = await grab(player.video, time);
+    if (signal.aborted) return;
+    if (state.chosen < 0) showPicture(canvas, canvas.width, canvas.height);
+    const answer = await api.count(blob, signal);
+    addFrame(answer, time);
+    // Follow the newest frame, unless somebody looks at another.
+    if (state.chosen >= state.frames.length - 2) await showFrame(state.frames.length - 1, canvas);
+    else showChart();
+    find("progress").textContent = `${state.frames.length} frames, ${clock(time)} of ${clock(state.duration)}`;
+  }
+  find("pause").hidden = true;
+}
+
+function addFrame(answer, time) {
+  const density = unpack(answer.density, answer.width, answer.height);
+  state.frames.push({
+    time,
+    count: answer.count,
+    answer,
+    peak: answer.overlay.peak,
+    square: answer.overlay.square,
+    countIn: (corners) => peopleIn(density, corners),
+  });
+  delete answer.density;
+}
+
+// What is shown
+
+function showPicture(source, width, height) {
+  const scale = Math.min(1, LARGEST_SHOWN / Math.max(width, height));
+  const canvas = find("picture");
+  canvas.width = Math.max(1, Math.round(width * scale));
+  canvas.height = Math.max(1, Math.round(height * scale));
+  canvas.getContext("2d").imageSmoothingQuality = "high";
+  if (source) canvas.getContext("2d").drawImage(source, 0, 0, canvas.width, canvas.height);
+  const stage = find("stage");
+  stage.style.aspectRatio = `${width} / ${height}`;
+  stage.style.maxWidth = `calc(78vh * ${width / height})`;
+  find("welcome").hidden = true;
+  find("work").hidden = false;
+  find("layer").hidden = true;
+  find("count").textContent = "…";
+  find("unit").textContent = "people";
+  find("detail").textContent = state.name;
+  find("trust").hidden = true;
+}
+
+async function showFrame(index, canvas = null) {
+  state.chosen = index;
+  const frame = shown();
+  if (isVideo()) {
+    const source = canvas ?? (await grab(player.video, frame.time)).canvas;
+    if (shown() !== frame) return; // another was chosen meanwhile
+    showPicture(source, source.width, source.height);
+  }
+  const { answer } = frame;
+  const layer = find("layer");
+  layer.src = `data:image/png;base64,${answer.overlay.png}`;
+  layer.hidden = false;
+  const whole = Math.round(frame.count);
+  find("count").textContent = whole.toLocaleString("en");
+  find("unit").textContent = whole === 1 ? "person" : "people";
+  const parts = [frame.time === undefined ? state.name : `${state.name} at ${clock(frame.time)}`];
+  parts.push(`${answer.width} × ${answer.height}`, `${Math.round(answer.milliseconds)} ms`);
+  find("detail").textContent = parts.join(" · ");
+  find("picture").setAttribute("aria-label", `${state.name}: ${whole} people, with the density in colour over it`);
+  find("half").textContent = short(frame.peak / 4);
+  find("peak").textContent = short(frame.peak);
+  find("square").textContent = `people per ${frame.square} × ${frame.square} pixels`;
+  showTrust(answer);
+  showBusy(false);
+  zones.refresh();
+  if (isVideo()) showChart();
+}
+
+function showTrust({ novelty, domain, warnings }) {
+  const box = find("trust");
+  box.hidden = novelty === null && warnings.length === 0;
+  const far = novelty > FAR || (novelty === null && warnings.length > 0);
+  box.className = `trust ${far ? "far" : novelty > EDGE ? "edge" : ""}`;
+  const familiar = `Like the pictures the model was trained on, nearest to their latent domain ${domain}.`;
+  const edge = `At the edge of what the model was trained on (novelty ${novelty?.toFixed(2)}): look twice.`;
+  box.textContent = warnings.length ? warnings.map(sentence).join(" ") : novelty > EDGE ? edge : familiar;
+}
+
+function showChart() {
+  drawChart(find("chart"), { ...state, zones: zones.list });
+}
+
+function showOpacity() {
+  const share = find("opacity").value / 100;
+  find("layer").style.opacity = share;
+  find("picture").style.filter = `grayscale(${0.75 * share})`; // so that its own colours are not taken for the overlay's
+  find("opacity").setAttribute("aria-valuetext", `${find("opacity").value} % opaque`);
+}
+
+function showBusy(on) {
+  find("busy").hidden = !on;
+  find("stage").setAttribute("aria-busy", String(on));
+}
+
+function showError(error) {
+  const box = find("error");
+  box.hidden = error === null;
+  if (error === null) return;
+  showBusy(false);
+  const next = document.createElement("span");
+  next.textContent = error instanceof api.Problem ? sentence(error.nextStep) : "A fault of the page; please report it.";
+  box.replaceChildren(error.message.replace(/^image: /, `${state.name}: `), next);
+  box.scrollIntoView({ block: "nearest" });
+  if (state.frames.length === 0) {
+    find("work").hidden = true;
+    find("welcome").hidden = false;
+  }
+}
+
+const sentence = (words) => words && words[0].toUpperCase() + words.slice(1).replace(/\.?$/, ".");
+
+// Pausing a video
+
+let paused = false;
+let resume = () => {};
+
+function setPaused(on) {
+  paused = on;
+  find("pause").hidden = false;
+  find("pause").textContent = on ? "Go on" : "Pause";
+  if (!on) resume();
+}
+
+function running(signal) {
+  if (!paused) return Promise.resolve();
+  return new Promise((resolve) => {
+    resume = resolve;
+    signal.addEventListener("abort", resolve, { once: true });
+  });
+}
+
+// Wiring
+
+find("file").addEventListener("change", () => {
+  const [file] = find("file").files;
+  if (file) open(file);
+  find("file").value = "";
+});
+document.querySelectorAll(".choose").forEach((button) => button.addEventListener("click", () => find("file").click()));
+document.querySelectorAll("[data-sample]").forEach((button) => button.addEventListener("click", async () => {
+  const name = `${button.dataset.sample}.jpg`;
+  const blob = await (await fetch(`page/samples/${name}`)).blob();
+  open(new File([blob], name, { type: "image/jpeg" }));
+}));
+document.addEventListener("paste", (event) => {
+  const [file] = event.clipboardData.files;
+  if (file) open(file);
+});
+document.addEventListener("dragover", (event) => {
+  event.preventDefault();
+  document.body.classList.add("dragging");
+});
+document.addEventListener("dragleave", (event) => {
+  if (event.relatedTarget === null) document.body.classList.remove("dragging");
+});
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.classList.remove("dragging");
+  const [file] = event.dataTransfer.files;
+  if (file) open(file);
+});
+
+find("opacity").addEventListener("input", showOpacity);
+find("pause").addEventListener("click", () => setPaused(!paused));
+find("chart").addEventListener("pointerdown", (event) => {
+  if (state.frames.length) choose(frameAt(find("chart"), event, state.frames, state.duration));
+});
+find("chart").addEventListener("keydown", (event) => {
+  const last = state.frames.length - 1;
+  const target = { ArrowLeft: state.chosen - 1, ArrowRight: state.chosen + 1, Home: 0, End: last }[event.key];
+  if (target === undefined || last < 0) return;
+  event.preventDefault();
+  choose(Math.min(Math.max(target, 0), last));
+});
+new ResizeObserver(() => isVideo() && showChart()).observe(find("chart"));
+
+/** Show a frame that somebody asked for; counting pauses, since both need the one player. */
+function choose(index) {
+  if (!find("pause").hidden) setPaused(true);
+  showFrame(index);
+}
+
+find("every").addEventListener("change", async () => {
+  if (!isVideo()) return;
+  job.abort();
+  job = new AbortController();
+  Object.assign(state, { frames: [], chosen: -1 });
+  setPaused(false);
+  const { signal } = job;
+  await countVideo(signal).catch((error) => signal.aborted || showError(error));
+});
+find("save-png").addEventListener("click", () => {
+  if (!shown()) return;
+  const opacity = find("opacity").value / 100;
+  const bar = document.querySelector(".bar img");
+  const canvas = compose({
+    picture: find("picture"), layer: find("layer"), bar, opacity, shown: shown(), zones: zones.list,
+  });
+  canvas.toBlob((blob) => download(blob, `${stem()}-count.png`), "image/png");
+});
+find("save-csv").addEventListener("click", () => {
+  if (!shown()) return;
+  const csv = table({ name: state.name, frames: state.frames, zones: zones.list });
+  download(new Blob([csv], { type: "text/csv" }), `${stem()}-count.csv`);
+});
+const stem = () => state.name.replace(/\.[^.]*$/, "");
+
+showOpacity();
+api.model().then((model) => {
+  state.limits = model.limits;
+  find("model").textContent = `model ${model.name}, ${model.engine}`;
+}, showError);

@@ -1,0 +1,111 @@
+// Saving what is on show: the picture with its overlay as PNG, the numbers as CSV.
+
+import { clock } from "./chart.js";
+import { label } from "./zones.js";
+
+const FOOTER = "#111217";
+const FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+
+/** Draw picture, overlay and zones, and below them the number and the colour bar; returns a canvas. */
+export function compose({ picture, layer, bar, opacity, shown, zones }) {
+  const scale = Math.max(1, 640 / Math.max(picture.width, picture.height));
+  const width = Math.round(picture.width * scale);
+  const height = Math.round(picture.height * scale);
+  const unit = Math.min(width / 480, Math.max(1, width / 1200));
+  const canvas = document.createElement("canvas");
+  canvas.width = width;
+  canvas.height = height + Math.round(60 * unit);
+  const context = canvas.getContext("2d");
+  context.imageSmoothingQuality = "high";
+  context.filter = `grayscale(${0.75 * opacity})`;
+  context.drawImage(picture, 0, 0, width, height);
+  context.filter = "none";
+  context.globalAlpha = opacity;
+  context.drawImage(layer, 0, 0, width, height);
+  context.globalAlpha = 1;
+  zones.forEach((zone) => drawZone(context, zone, shown.countIn(zone.corners), width, height, unit));
+  drawFooter(context, { bar, shown, top: height, unit });
+  return canvas;
+}
+
+function drawZone(context, zone, people, width, height, unit) {
+  const corners = zone.corners.map(([x, y]) => [x * width, y * height]);
+  context.beginPath();
+  corners.forEach(([x, y]) => context.lineTo(x, y));
+  context.closePath();
+  context.lineJoin = "round";
+  for (const [colour, thickness] of [["rgb(0 0 0 / 65%)", 5.5], [zone.colour, 2.5]]) {
+    context.strokeStyle = colour;
+    context.lineWidth = thickness * unit;
+    context.stroke();
+  }
+  const middle = [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / corners.length);
+  const words = `${zone.name} · ${label(people)}`;
+  context.font = `600 ${14 * unit}px ${FONT}`;
+  const half = context.measureText(words).width / 2 + 10 * unit;
+  context.fillStyle = FOOTER;
+  context.beginPath();
+  context.roundRect(middle[0] - half, middle[1] - 13 * unit, 2 * half, 26 * unit, 13 * unit);
+  context.fill();
+  write(context, words, middle[0], middle[1], "center", "#fff");
+}
+
+function drawFooter(context, { bar, shown, top, unit }) {
+  const { width, height } = context.canvas;
+  const middle = top + 30 * unit;
+  context.fillStyle = FOOTER;
+  context.fillRect(0, top, width, height - top);
+  const number = Math.round(shown.count).toLocaleString("en");
+  context.font = `700 ${30 * unit}px ${FONT}`;
+  write(context, number, 18 * unit, middle, "left", "#fafafc");
+  const end = 27 * unit + context.measureText(number).width;
+  context.font = `${16 * unit}px ${FONT}`;
+  write(context, shown.time === undefined ? "people" : `people at ${clock(shown.time)}`, end, middle, "left", "#a4a7b2");
+  const length = 190 * unit;
+  const left = width - 18 * unit - length;
+  context.fillStyle = "#26282f";
+  context.fillRect(left, top + 27 * unit, length, 9 * unit);
+  context.drawImage(bar, left, top + 27 * unit, length, 9 * unit);
+  context.font = `${11 * unit}px ${FONT}`;
+  write(context, `people per ${shown.square} × ${shown.square} px`, left + length / 2, top + 17 * unit, "center", "#a4a7b2");
+  for (const [share, anchor] of [[0, "left"], [0.5, "center"], [1, "right"]]) {
+    write(context, short(share ** 2 * shown.peak), left + share * length, top + 46 * unit, anchor, "#fafafc");
+  }
+}
+
+function write(context, words, x, y, anchor, colour) {
+  context.textAlign = anchor;
+  context.textBaseline = "middle";
+  context.fillStyle = colour;
+  context.fillText(words, x, y);
+}
+
+/** Two digits that count, as on the colour bar. */
+export const short = (value) => String(Number(value.toPrecision(2)));
+
+/** One row a frame (or the one picture), one column a zone. */
+export function table({ name, frames, zones }) {
+  const timed = frames[0]?.time !== undefined;
+  const head = [timed ? "seconds" : "picture", "people", ...zones.map((zone) => zone.name)];
+  const rows = frames.map((frame) => [
+    timed ? frame.time.toFixed(2) : name,
+    frame.count.toFixed(2),
+    ...zones.map((zone) => frame.countIn(zone.corners).toFixed(2)),
+  ]);
+  return [head, ...rows].map((row) => row.map(quoted).join(",") + "\r\n").join("");
+}
+
+function quoted(cell) {
+  // A spreadsheet takes what begins so for a formula.
+  const safe = /^[=+@\t\r]|^-(?![\d.])/.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Hand a blob to the user as a file. */
+export function download(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,238 @@
+// Zones on the picture: drawn with a pointer or made by a button, their corners moved by pointer or arrow keys.
+
+const COLOURS = ["#19a7c4", "#5aa51b", "#e0559a", "#d98308", "#8b7cf6", "#3f8efc"];
+const SVG = "http://www.w3.org/2000/svg";
+const STEP = 0.01; // of the picture's side, for one press of an arrow key
+const CLOSE = 14; // pixels on screen within which a click on the first corner ends a polygon
+const DRAG = 8; // pixels on screen from which a press and move is a rectangle
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const HINT = "Corners can be dragged, or moved with the arrow keys.";
+const DRAWING_HINT =
+  "Drag for a rectangle, or click corner after corner and end at the first one or with Enter. Esc gives up.";
+
+const find = (id) => document.getElementById(id);
+const clip = (value) => Math.min(Math.max(value, 0), 1);
+
+/** Keep the zones, draw them, and call `changed` whenever one is. `countIn` gives the people inside corners. */
+export function makeZones({ countIn, changed }) {
+  const zones = [];
+  const stage = find("stage");
+  let made = 0;
+  let draft = null; // corners of the zone being drawn
+  let pressed = null; // where the pointer went down
+
+  function add(corners) {
+    made += 1;
+    const zone = { name: `Zone ${made}`, corners, colour: COLOURS[(made - 1) % COLOURS.length] };
+    zones.push(zone);
+    rebuild();
+    changed();
+    return zone;
+  }
+
+  function remove(zone) {
+    zones.splice(zones.indexOf(zone), 1);
+    rebuild();
+    changed();
+    find("draw").focus();
+  }
+
+  // Drawing
+
+  function setDrawing(on) {
+    draft = on ? [] : null;
+    pressed = null;
+    stage.classList.toggle("drawing", on);
+    find("draw").setAttribute("aria-pressed", String(on));
+    find("hint").textContent = on ? DRAWING_HINT : HINT;
+    refresh();
+  }
+
+  function finish() {
+    const corners = draft;
+    setDrawing(false);
+    if (corners && corners.length > 2) say(add(corners));
+  }
+
+  const place = (event) => {
+    const box = stage.getBoundingClientRect();
+    return [clip((event.clientX - box.left) / box.width), clip((event.clientY - box.top) / box.height)];
+  };
+  const far = (a, b) => Math.hypot((a[0] - b[0]) * stage.clientWidth, (a[1] - b[1]) * stage.clientHeight);
+  const rectangle = ([x0, y0], [x1, y1]) => [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
+
+  stage.addEventListener("pointerdown", (event) => {
+    if (draft === null || event.button !== 0) return;
+    event.preventDefault();
+    stage.setPointerCapture(event.pointerId);
+    pressed = place(event);
+  });
+  stage.addEventListener("pointermove", (event) => {
+    if (draft === null) return;
+    const here = place(event);
+    const dragged = pressed && draft.length === 0 && far(pressed, here) > DRAG;
+    drawOutlines(dragged ? [...rectangle(pressed, here), pressed] : [...draft, here]);
+  });
+  stage.addEventListener("pointerup", (event) => {
+    if (draft === null || pressed === null) return;
+    const here = place(event);
+    if (draft.length === 0 && far(pressed, here) > DRAG) {
+      draft = rectangle(pressed, here);
+      finish();
+    } else if (draft.length > 2 && far(draft[0], here) < CLOSE) {
+      finish();
+    } else {
+      draft.push(here);
+      pressed = null;
+      refresh();
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    if (draft === null) return;
+    if (event.key === "Escape") setDrawing(false);
+    if (event.key === "Enter" && draft.length > 2) {
+      event.preventDefault();
+      finish();
+    }
+  });
+  find("draw").addEventListener("click", () => setDrawing(draft === null));
+  find("rectangle").addEventListener("click", () => {
+    setDrawing(false);
+    const inset = 0.25 + 0.04 * (zones.length % 4);
+    const zone = add(rectangle([inset, inset], [1 - inset, 1 - inset]));
+    find("handles").querySelector(`[data-zone="${zones.indexOf(zone)}"]`).focus();
+    say(zone);
+  });
+
+  // Showing
+
+  function rebuild() {
+    find("zones").replaceChildren(...zones.map(listItem));
+    const handles = zones.flatMap((zone, index) => zone.corners.map((_, corner) => handle(zone, index, corner)));
+    find("handles").replaceChildren(...handles, ...zones.map(() => element("span", "tag")));
+    refresh();
+  }
+
+  function listItem(zone) {
+    const item = element("li");
+    const dot = element("i");
+    dot.style.background = zone.colour;
+    const name = element("input");
+    name.value = zone.name;
+    name.maxLength = 40;
+    name.setAttribute("aria-label", "Name of the zone");
+    name.addEventListener("input", () => {
+      zone.name = name.value;
+      refresh();
+      changed();
+    });
+    const bin = element("button");
+    bin.type = "button";
+    bin.textContent = "✕";
+    bin.setAttribute("aria-label", `Remove ${zone.name}`);
+    bin.addEventListener("click", () => remove(zone));
+    item.append(dot, name, element("output"), bin);
+    return item;
+  }
+
+  function handle(zone, index, corner) {
+    const button = element("button", "handle");
+    button.type = "button";
+    button.dataset.zone = index;
+    const move = (x, y) => {
+      zone.corners[corner] = [clip(x), clip(y)];
+      refresh();
+      changed();
+    };
+    button.addEventListener("keydown", (event) => {
+      const arrow = ARROWS[event.key];
+      if (!arrow) return;
+      event.preventDefault();
+      const step = event.shiftKey ? 5 * STEP : STEP;
+      move(zone.corners[corner][0] + step * arrow[0], zone.corners[corner][1] + step * arrow[1]);
+      say(zone);
+    });
+    button.addEventListener("pointerdown", (event) => {
+      if (draft === null) button.setPointerCapture(event.pointerId);
+    });
+    button.addEventListener("pointermove", (event) => {
+      if (button.hasPointerCapture(event.pointerId)) move(...place(event));
+    });
+    return button;
+  }
+
+  /** Bring positions and numbers up to date, without making anything anew that may have the focus. */
+  function refresh() {
+    const handles = [...find("handles").querySelectorAll(".handle")];
+    const tags = [...find("handles").querySelectorAll(".tag")];
+    zones.forEach((zone, index) => {
+      const number = label(countIn(zone.corners));
+      find("zones").children[index].querySelector("output").textContent = number;
+      tags[index].textContent = `${zone.name} · ${number}`;
+      at(tags[index], [0, 1].map((axis) => mean(zone.corners.map((corner) => corner[axis]))));
+      keepInside(tags[index]);
+      zone.corners.forEach((corner, order) => {
+        const button = handles.shift();
+        const [x, y] = corner.map((value) => Math.round(100 * value));
+        const about = `${zone.name}, corner ${order + 1} of ${zone.corners.length}: ${x} % across, ${y} % down`;
+        button.setAttribute("aria-label", about);
+        at(button, corner);
+      });
+    });
+    drawOutlines(draft);
+  }
+
+  function drawOutlines(open) {
+    const shapes = zones.flatMap((zone) => [shape("polygon", zone.corners), shape("polygon", zone.corners, zone.colour)]);
+    if (open?.length) shapes.push(shape("polyline", open), shape("polyline", open, "#fff"));
+    find("outlines").replaceChildren(...shapes);
+  }
+
+  let speech;
+  function say(zone) {
+    clearTimeout(speech);
+    const words = () => (find("spoken").textContent = `${zone.name}: ${label(countIn(zone.corners))} people`);
+    speech = setTimeout(words, 300);
+  }
+
+  return {
+    list: zones,
+    refresh,
+    clear() {
+      zones.length = 0;
+      made = 0;
+      setDrawing(false);
+      rebuild();
+    },
+  };
+}
+
+/** A number of people as it is written in zones: small ones with a decimal. */
+export const label = (people) => (people === null ? "…" : people.toFixed(people < 9.95 ? 1 : 0));
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+function at(thing, [x, y]) {
+  thing.style.left = `${100 * x}%`;
+  thing.style.top = `${100 * y}%`;
+}
+
+/** Keep a tag, which is centred on its place, from being cut at the picture's side. */
+function keepInside(tag) {
+  const half = `${Math.ceil(tag.offsetWidth / 2) + 6}px`;
+  tag.style.left = `clamp(${half}, ${tag.style.left}, calc(100% - ${half}))`;
+}
+
+function element(kind, name = "") {
+  const made = document.createElement(kind);
+  made.className = name;
+  return made;
+}
+
+function shape(kind, corners, colour) {
+  const made = document.createElementNS(SVG, kind);
+  made.setAttribute("points", corners.map((corner) => corner.join(",")).join(" "));
+  if (colour) made.style.stroke = colour;
+  else made.setAttribute("class", "halo");
+  return made;
+}

@@ -1,0 +1,125 @@
+"""Reading a multipart upload into memory: stops at the limit, takes bounded time, and never touches the disk."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import NamedTuple
+
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect
+
+from gbdgc.errors import InputError
+from gbdgc.result import Zone, zones_from_json
+from gbdgc.server.limits import Limits, Refusal
+
+_FIELDS = ("image", "zones", "overlay", "density")
+_SWITCH = {"true": True, "1": True, "false": False, "0": False, "": False}
+_FIELD_BYTES = 256_000
+_EXAMPLE = "send it as curl does: curl -F image=@street.jpg ADDRESS/v1/count"
+
+
+class Upload(NamedTuple):
+    """What was asked."""
+
+    image: bytes
+    zones: tuple[Zone, ...]
+    overlay: bool
+    density: bool
+
+
+async def read_upload(request: Request, limits: Limits) -> Upload:
+    """Read the request's body, or say what is wrong with it."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "multipart/form-data":
+        raise Refusal(415, "not_multipart", f"the body: '{kind[:80]}', not multipart/form-data", _EXAMPLE)
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limits.upload_bytes:
+        raise _too_large(limits)
+    parser = MultiPartParser(
+        request.headers, _bounded(request, limits), max_files=1, max_fields=len(_FIELDS), max_part_size=_FIELD_BYTES
+    )
+    parser.spool_max_size = limits.upload_bytes  # What the body cannot exceed: so a part is never put on disk.
+    try:
+        async with asyncio.timeout(limits.seconds):
+            form = await parser.parse()
+    except TimeoutError as error:
+        raise Refusal(
+            408, "upload_too_slow", f"the body: not here after {limits.seconds:g} seconds", "send a smaller picture"
+        ) from error
+    except ClientDisconnect as error:
+        raise Refusal(400, "gone", "the body: the connection was closed before its end", "ask again") from error
+    except MultiPartException as error:
+        raise Refusal(400, "bad_multipart", f"the body: {error.message.rstrip('.')}", _EXAMPLE) from error
+    try:
+        return await _fields(form, limits)
+    finally:
+        await form.close()
+
+
+async def _bounded(request: Request, limits: Limits) -> AsyncGenerator[bytes, None]:
+    received = 0
+    async for chunk in request.stream():
+        received += len(chunk)
+        if received > limits.upload_bytes:
+            raise _too_large(limits)
+        yield chunk
+
+
+def _too_large(limits: Limits) -> Refusal:
+    return Refusal(
+        413,
+        "upload_too_large",
+        f"the body: over the limit of {limits.upload_bytes:,} bytes",
+        "send a smaller picture, or have the service started with a larger --max-upload",
+        {"Connection": "close"},
+    )
+
+
+async def _fields(form: FormData, limits: Limits) -> Upload:
+    unknown = next((name for name in form if name not in _FIELDS), None)
+    if unknown is not None:
+        raise _bad(unknown[:80], "there is no such field", f"the fields are {', '.join(_FIELDS)}")
+    repeated = next((name for name in _FIELDS if len(form.getlist(name)) > 1), None)
+    if repeated is not None:
+        raise _bad(repeated, "it is there twice", "send each field once, and each picture in a request of its own")
+    image = form.get("image")
+    if not isinstance(image, UploadFile):
+        reason = "missing" if image is None else "a text, not a file"
+        raise _bad("image", reason, _EXAMPLE)
+    texts = {name: _text(form, name) for name in _FIELDS[1:]}
+    return Upload(
+        await image.read(),
+        _zones(texts["zones"], limits.zones),
+        _switch("overlay", texts["overlay"]),
+        _switch("density", texts["density"]),
+    )
+
+
+def _text(form: FormData, name: str) -> str:
+    value = form.get(name, "")
+    if isinstance(value, UploadFile):
+        raise _bad(name, "a file, not a text", f"send it as curl does: -F '{name}=...'")
+    return value
+
+
+def _zones(text: str, most: int) -> tuple[Zone, ...]:
+    if not text:
+        return ()
+    try:
+        zones = zones_from_json(text)
+    except InputError as error:
+        raise Refusal(400, "bad_field", str(error), "see /docs for the shape of zones") from error
+    if len(zones) > most:
+        raise _bad("zones", f"{len(zones)} of them, over the limit of {most}", "ask in several requests")
+    return zones
+
+
+def _switch(name: str, text: str) -> bool:
+    if text.lower() not in _SWITCH:
+        raise _bad(name, f"'{text[:80]}' is neither true nor false", "write true or false")
+    return _SWITCH[text.lower()]
+
+
+def _bad(name: str, reason: str, next_step: str) -> Refusal:
+    return Refusal(400, "bad_field", f"{name}: {reason}", next_step)

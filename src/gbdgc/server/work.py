@@ -1,0 +1,82 @@
+"""The one thread that counts, and the bounded line of requests before it.
+
+There is no batching of requests. On a CPU it does not pay (benchmarks/batching.py: eight pictures together take 1.1
+times as long as one after another at 320 x 240, 1.5 times at 640 x 480), and everybody would wait for the last of the
+batch. One thread, as the engines use all cores for each picture already.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from gbdgc.server.limits import Refusal
+
+T = TypeVar("T")
+
+_NEWEST_WEIGHS = 0.2
+
+
+class Line:
+    """A line with so many places; who finds it full is sent away rather than let it grow.
+
+    Used from one event loop only, so that the plain counter of places needs no lock.
+    """
+
+    def __init__(self, places: int, seconds: float) -> None:
+        self.places = places
+        self.taken = 0
+        self.seconds = seconds
+        self._usual_seconds = 1.0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="counter")
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place, from before the upload is read: so the line bounds the memory of uploads as well."""
+        if self.taken >= self.places:
+            raise Refusal(
+                503,
+                "busy",
+                f"the service: all {self.places} places in its line are taken",
+                "ask again after the seconds that Retry-After names",
+                self._retry_after(),
+            )
+        self.taken += 1
+        try:
+            yield
+        finally:
+            self.taken -= 1
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do the work in the thread, behind the work of those who came before."""
+        future = self._thread.submit(self._timed, work)
+        try:
+            async with asyncio.timeout(self.seconds):
+                # What has begun cannot be stopped, and ends by itself soon; what still waits is cancelled with us.
+                return await asyncio.wrap_future(future)
+        except TimeoutError as error:
+            raise Refusal(
+                503,
+                "too_slow",
+                f"the count: not done after {self.seconds:g} seconds",
+                "ask again later, or send a smaller picture",
+                self._retry_after(),
+            ) from error
+
+    def close(self) -> None:
+        """Finish the work at hand."""
+        self._thread.shutdown(wait=True)
+
+    def _timed(self, work: Callable[[], T]) -> T:
+        started = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self._usual_seconds += _NEWEST_WEIGHS * (time.perf_counter() - started - self._usual_seconds)
+
+    def _retry_after(self) -> dict[str, str]:
+        """When half of the line will have been served, going by how long pictures took of late."""
+        return {"Retry-After": str(max(1, math.ceil(self.taken / 2 * self._usual_seconds)))}

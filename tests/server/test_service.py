@@ -1,0 +1,168 @@
+"""How the service behaves over time: full lines, slow clients, tokens, its end; and that nothing is kept."""
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+Serving = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def large() -> bytes:
+    """A picture that takes long enough to count for others to queue up behind it."""
+    file = BytesIO()
+    Image.effect_noise((1400, 1400), 60).convert("RGB").save(file, "JPEG", quality=50)
+    return file.getvalue()
+
+
+def post(url: str, image: bytes, **options: Any) -> httpx.Response:
+    return httpx.post(f"{url}/v1/count", files={"image": image}, timeout=120, **options)
+
+
+def open_upload(url: str) -> socket.socket:
+    """Begin an upload and leave it unfinished: it holds a place in the line."""
+    address = httpx.URL(url)
+    connection = socket.create_connection((address.host, address.port or 80), timeout=30)
+    connection.sendall(
+        b"POST /v1/count HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+        b"Content-Length: 1000\r\n\r\n--b\r\n"
+    )
+    return connection
+
+
+def wait_for_line(url: str, length: int) -> None:
+    for _ in range(200):
+        if httpx.get(f"{url}/v1/health").json()["line"] == length:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"the line never had {length} in it")
+
+
+def test_a_full_line_answers_503_and_when_to_come_back(serving: Serving, street: bytes) -> None:
+    with serving("--queue", "2") as service:
+        with open_upload(service.url), open_upload(service.url):
+            wait_for_line(service.url, 2)
+            answer = post(service.url, street)
+            assert answer.status_code == 503
+            assert answer.json()["error"]["code"] == "busy"
+            assert int(answer.headers["retry-after"]) >= 1
+            assert httpx.get(f"{service.url}/v1/health").status_code == 200
+        wait_for_line(service.url, 0)
+        assert post(service.url, street).status_code == 200
+
+
+def test_slow_uploads_and_slow_counts_are_given_up(serving: Serving, street: bytes, large: bytes) -> None:
+    with serving("--timeout", "0.4") as service:
+        with open_upload(service.url) as slow:
+            assert b" 408 " in slow.recv(65_536)
+        answer = post(service.url, large)
+        assert answer.status_code == 503
+        assert answer.json()["error"]["code"] == "too_slow"
+        assert "retry-after" in answer.headers
+        wait_for_line(service.url, 0)
+
+
+def test_counting_does_not_keep_others_waiting(serving: Serving, large: bytes) -> None:
+    with serving() as service:
+        busy = threading.Thread(target=post, args=(service.url, large))
+        busy.start()
+        wait_for_line(service.url, 1)
+        started = time.perf_counter()
+        for _ in range(3):
+            assert httpx.get(f"{service.url}/v1/health").json()["line"] == 1
+        assert time.perf_counter() - started < 2
+        busy.join()
+
+
+def test_with_a_token_only_health_and_the_page_are_open(serving: Serving, street: bytes) -> None:
+    with serving(GBDGC_TOKEN="sesame") as service:
+        for address in ("/v1/health", "/", "/docs", "/openapi.json"):
+            assert httpx.get(service.url + address).status_code == 200
+        for address in ("/v1/model", "/metrics"):
+            assert httpx.get(service.url + address).status_code == 401
+        for header in ("", "Bearer", "Bearer wrong", "Bearer sesame2", "Basic sesame", "Bearer s\u00e9same"):
+            answer = post(service.url, street, headers={"Authorization": header.encode()})
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"] == "Bearer"
+        assert post(service.url, street, headers={"Authorization": "Bearer sesame"}).status_code == 200
+
+
+def test_a_stop_finishes_the_work_at_hand(serving: Serving, large: bytes) -> None:
+    with serving() as service, ThreadPoolExecutor(2) as threads:
+        answers = [threads.submit(post, service.url, large) for _ in range(2)]
+        wait_for_line(service.url, 2)
+        service.process.send_signal(signal.SIGTERM)
+        assert [answer.result().status_code for answer in answers] == [200, 200]
+        service.process.wait(timeout=30)
+        assert "Traceback" not in service.log.read_text()
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{service.url}/v1/health")
+
+
+def test_an_upload_never_touches_the_disk(serving: Serving) -> None:
+    """Of more than 1 MB, Starlette by itself would make a temporary file."""
+    pixels = np.random.default_rng(0).integers(0, 256, (900, 900, 3), dtype=np.uint8)
+    file = BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    assert len(file.getvalue()) > 2_000_000
+    with serving() as service:
+        post(service.url, file.getvalue())
+        before = written_bytes(service.process.pid)
+        assert post(service.url, file.getvalue()).status_code == 200
+        assert written_bytes(service.process.pid) - before < 10_000
+
+
+def written_bytes(process: int) -> int:
+    """Bytes that a process has written to files and pipes; what goes to sockets is not among them."""
+    return int(Path(f"/proc/{process}/io").read_text().split("wchar:")[1].split()[0])
+
+
+def test_it_listens_on_this_machine_only_unless_told(serving: Serving) -> None:
+    with serving() as service:
+        assert service.url.startswith("http://127.0.0.1:")
+        port = httpx.URL(service.url).port
+        taken = subprocess.run(
+            [sys.executable, "-m", "gbdgc", "serve", "--weights", service.process.args[5], "--port", str(port)],
+            capture_output=True,
+            text=True,
+            timeout=90,
+        )
+        assert taken.returncode == 1
+        assert f"127.0.0.1:{port}: cannot listen there" in taken.stderr
+        assert "Traceback" not in taken.stderr
+
+
+@pytest.mark.slow
+def test_a_load_of_two_hundred_requests_is_all_answered_and_memory_stays_flat(serving: Serving, street: bytes) -> None:
+    with serving("--queue", "8") as service:
+
+        def ask(_: int) -> int:
+            return post(service.url, street).status_code
+
+        with ThreadPoolExecutor(16) as clients:
+            list(clients.map(ask, range(48)))
+            before = resident_megabytes(service.process.pid)
+            statuses = Counter(clients.map(ask, range(200)))
+        assert set(statuses) <= {200, 503}
+        assert sum(statuses.values()) == 200
+        assert statuses[200] > 0
+        assert resident_megabytes(service.process.pid) - before < 30
+        assert httpx.get(f"{service.url}/v1/health").json()["line"] == 0
+
+
+def resident_megabytes(process: int) -> float:
+    return int(Path(f"/proc/{process}/status").read_text().split("VmRSS:")[1].split()[0]) / 1024

@@ -1,0 +1,35 @@
+"""Drawn data sets that play the parts of the paper's four, under names of their own."""
+
+import os
+from pathlib import Path
+
+from gbdgc.data.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset
+
+PARTS = {
+    "drawn A": (SOURCE_DOMAINS[0::2], 0),
+    "drawn B": (SOURCE_DOMAINS[1::2], 1),
+    "drawn Q": (TARGET_DOMAINS, 2),
+    "drawn N": ((*SOURCE_DOMAINS[0::2], *TARGET_DOMAINS), 3),
+}
+"""What each is mixed from, and its seed: A, B and Q have no domain in common, as the real three have no camera."""
+
+
+def is_drawn(name: str) -> bool:
+    """Tell whether a data set, or one part of a joint one, is drawn."""
+    return name.startswith("drawn")
+
+
+def draw_benchmark_data(
+    dest: str | os.PathLike[str], *, train: int = 48, test: int = 24, size: tuple[int, int] = (640, 480)
+) -> dict[str, Path]:
+    """Draw the four data sets and return their folders by name; the same arguments give the same pictures."""
+    return {
+        name: draw_dataset(
+            Path(dest) / name.replace(" ", "_"),
+            images={"train": train, "test": test},
+            domains=domains,
+            seed=seed,
+            size=size,
+        )
+        for name, (domains, seed) in PARTS.items()
+    }

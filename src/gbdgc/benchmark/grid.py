@@ -1,0 +1,203 @@
+"""Running a benchmark: cells that are skipped when they are done and taken up again when they were broken off.
+
+A cell is a source, a target, a variant and a seed; its result is one small JSON file, fit to be committed. The training
+behind it lies in a folder named by what was trained, so that cells of all targets, and of other benchmarks, share it.
+"""
+
+import csv
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gbdgc import __version__
+from gbdgc.benchmark.plan import MAX_SIDE, Job, plan, protocol
+from gbdgc.config import Config, load_config
+from gbdgc.data import Dataset, load_dataset
+from gbdgc.domains import count_separation
+from gbdgc.errors import InputError
+from gbdgc.evaluation import METRICS, evaluate
+from gbdgc.evaluation.run import SELECTION
+from gbdgc.files import atomic_write
+from gbdgc.progress import stderr
+from gbdgc.runs import environment
+from gbdgc.training import Run, train
+
+Cell = dict[str, Any]
+
+_NO_MATTER = {
+    "data": ("source", "targets", "workers", "cache_gigabytes"),
+    "train": ("checkpoint_seconds", "tensorboard", "micro_batch"),
+}
+"""Settings that change no result: where the data lies on this machine, and how fast it is read."""
+
+
+class Interrupted(Exception):
+    """A signal ended a training, saved; the benchmark goes on from there when it is started again."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the cells are made."""
+
+    data: Mapping[str, str | os.PathLike[str]]
+    """Where each data set lies, by its name in the tables."""
+    config: str | os.PathLike[str] = "compact_sha"
+    """A preset or a YAML file; source, seed and variant are set for each cell."""
+    overrides: Sequence[str] = ()
+    seeds: Sequence[int] = (0,)
+    epochs: int | None = None
+    out: str | os.PathLike[str] = "results"
+    """The folder of the small files: ``<out>/<benchmark>/cells/*.json`` and the tables."""
+    runs: str | os.PathLike[str] = "runs/benchmark"
+    """The folder of the large ones: training runs with their checkpoints and predictions."""
+
+    def config_of(self, job: Job, seed: int) -> Config:
+        """Return what to train for a job."""
+        # What a variant is about comes last, so that nothing can quietly undo it.
+        own = ["data.source=[]", *protocol(job.source), *self.overrides, *job.overrides, f"train.seed={seed}"]
+        own += [f"train.epochs={self.epochs}"] * (self.epochs is not None)
+        config = load_config(self.config, own)
+        config.name = _slug(job.source)
+        config.data.source = [os.fspath(Path(self.data[part]).resolve()) for part in job.source.split("+")]
+        return config
+
+    def source(self, name: str) -> Dataset:
+        """Return the pictures of a single source to train on."""
+        data = load_config(self.config, ["data.source=[]", *self.overrides]).data
+        dataset = load_dataset(self.data[name], data.format).labelled
+        return dataset if data.split == "all" else dataset.where(data.split)
+
+
+def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
+    """Run the cells that are missing and return all of them."""
+    jobs = plan(benchmark, list(settings.data), lambda source: len(settings.source(source)))
+    cells = [(job, target, seed) for seed in settings.seeds for job in jobs for target in job.targets or (None,)]
+    done = []
+    for number, (job, target, seed) in enumerate(cells, start=1):
+        config = settings.config_of(job, seed)
+        path = cells_folder(settings.out, benchmark) / f"{_slug(job.source)}-{_slug(target or 'itself')}"
+        path = path.with_name(f"{path.name}-{_slug(job.variant)}-seed{seed}.json")
+        fingerprint = _fingerprint(config, job.source)
+        cell = _finished_cell(path, fingerprint)
+        if cell is None:
+            where = f" → {target}" if target else ""
+            stderr.print(f"cell {number} of {len(cells)}: {job.source}{where}, {job.variant}, seed {seed}")
+            run = _trained(config, Path(settings.runs) / f"{_slug(job.source)}-seed{seed}-{fingerprint}")
+            measured = _count_target(run, target, settings) if target else _separation(run, settings.source(job.source))
+            cell = _describe(benchmark, job, target, config, settings, fingerprint) | measured
+            with atomic_write(path, "w") as file:
+                json.dump(cell, file, indent=2)
+        done.append(cell)
+    return done
+
+
+def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
+    """Return the cells that are done, as their files have them."""
+    folder = cells_folder(out, benchmark)
+    cells = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            cells.append(json.loads(path.read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise InputError(f"{path}: not a result ({error}); delete it and run the benchmark again") from error
+    if not cells:
+        raise InputError(f"{folder}: no results yet; run the benchmark without --tables-only first")
+    return cells
+
+
+def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
+    """Return where a benchmark's results lie."""
+    return Path(out) / benchmark / "cells"
+
+
+def _finished_cell(path: Path, fingerprint: str) -> Cell | None:
+    if not path.exists():
+        return None
+    cell: Cell = json.loads(path.read_text(encoding="utf-8"))
+    if cell["fingerprint"] != fingerprint:
+        raise InputError(
+            f"{path}: made with other settings ({cell['config']}, {cell['epochs']} epochs); one table is for one "
+            "setting: choose another --out, or delete it"
+        )
+    return cell
+
+
+def _trained(config: Config, folder: Path) -> Run:
+    """Train, go on with a training that was broken off, or return the one that is done."""
+    finished = folder / "finished"
+    if finished.exists():
+        return Run(folder, finished=True)
+    run = train(config, folder=folder, resume=(folder / "config.yaml").exists())
+    if not run.finished:
+        raise Interrupted(folder)
+    finished.touch()
+    return run
+
+
+def _count_target(run: Run, target: str, settings: Settings) -> Cell:
+    folder = run.folder / "eval" / _slug(target)
+    summary = evaluate(
+        run.best,
+        {target: settings.data[target]},
+        max_side=MAX_SIDE.get(target),
+        out=folder,
+        resume=(folder / "predictions.csv").exists(),
+    ).summary["data"][target]
+    return {key: summary[key] for key in ("split", "format", "max_side", "images", "unreadable", *METRICS)}
+
+
+def _separation(run: Run, source: Dataset) -> Cell:
+    """Return how far apart the pseudo-domains' median counts were before the first epoch, and are after the last."""
+    first, *_, last = sorted((run.folder / "domains").glob("epoch_*.csv"))
+    return {"images": len(_labels(last)), "before": _spread(first, source), "after": _spread(last, source)}
+
+
+def _spread(path: Path, source: Dataset) -> dict[str, float]:
+    labels = _labels(path)
+    spread = count_separation(list(labels.values()), [source.by_id(id).count or 0 for id in labels])
+    return {"delta_median": spread.delta_median, "sigma_median": spread.sigma_median}
+
+
+def _labels(path: Path) -> dict[str, int]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return {line["id"]: int(line["domain"]) for line in csv.DictReader(file)}
+
+
+def _describe(
+    benchmark: str, job: Job, target: str | None, config: Config, settings: Settings, fingerprint: str
+) -> Cell:
+    """Return what a reader of the result needs to know of how it was made."""
+    return {
+        "benchmark": benchmark,
+        "source": job.source,
+        "target": target,
+        "variant": job.variant,
+        "seed": config.train.seed,
+        "config": Path(settings.config).name,
+        "overrides": [*protocol(job.source), *settings.overrides, *job.overrides],
+        "backbone": config.model.backbone,
+        "epochs": config.train.epochs,
+        "selection": SELECTION[config.train.selection],
+        "fingerprint": fingerprint,
+        "gbdgc": __version__,
+        "commit": environment()["commit"],
+    }
+
+
+def _fingerprint(config: Config, source: str) -> str:
+    """Name what is trained: the same for the same source and settings, wherever the data lies."""
+    settings = asdict(config) | {"source": source}
+    del settings["name"]
+    for section, names in _NO_MATTER.items():
+        settings[section] = {key: value for key, value in settings[section].items() if key not in names}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _slug(name: str) -> str:
+    """Return a name fit for a file."""
+    return re.sub(r"[^\w.=+-]+", "_", name)

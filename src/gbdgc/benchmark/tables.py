@@ -1,0 +1,221 @@
+"""Tables in the paper's layouts: the published numbers and ours, side by side, from the cells that are done."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from scipy import stats
+
+from gbdgc import published
+from gbdgc.benchmark.drawn import is_drawn
+from gbdgc.benchmark.grid import Cell
+from gbdgc.benchmark.plan import JOINT, VARIANTS
+
+Column = tuple[str, ...]
+"""The headings above a column, the outermost first."""
+
+PUBLISHED, OURS = "published", "ours"
+_ORDER = ("SHA", "SHB", "QNRF", "NWPU")
+_CAPTIONS = {
+    "transfer": "Errors on data sets never seen in training",
+    "nwpu": "Errors on a large benchmark never seen in training",
+    "partition": "How the pseudo-domains are found",
+    "k": "How many pseudo-domains there are",
+    "components": "What each part of the method adds",
+    "separation": "How far apart the median counts of the pseudo-domains lie",
+}
+_COVERAGE = 0.95
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number, and its interval over seeds where there are several."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a table."""
+
+    labels: tuple[str, ...]
+    values: Mapping[Column, Value]
+    section: str = ""
+    """Rows of one section stand together, and the best of a column is the best of its section."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, in no particular form yet."""
+
+    name: str
+    caption: str
+    heads: tuple[str, ...]
+    """Headings of the labels."""
+    levels: tuple[str, ...]
+    """What the headings above a column are, the outermost first."""
+    columns: Sequence[Column]
+    lines: Sequence[Line]
+    notes: Sequence[str]
+    lower_is_better: bool = True
+    best: Mapping[tuple[str, Column], float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        best: dict[tuple[str, Column], float] = {}
+        choose = min if self.lower_is_better else max
+        for line in self.lines:
+            for column, value in line.values.items():
+                best[line.section, column] = choose(best.get((line.section, column), value.mean), value.mean)
+        object.__setattr__(self, "best", best)
+
+    def is_best(self, line: Line, column: Column) -> bool:
+        """Tell whether a line has the best number of its column."""
+        return column in line.values and line.values[column].mean == self.best[line.section, column]
+
+
+def build_tables(benchmark: str, cells: Sequence[Cell]) -> list[Table]:
+    """Return the paper's tables of a benchmark for the data sets that the cells are about."""
+    if benchmark == "separation":
+        return [_separation_table(cells)]
+    if benchmark == "transfer":
+        parts = {
+            "transfer": [cell for cell in cells if cell["target"] not in JOINT],
+            "nwpu": [cell for cell in cells if cell["target"] in JOINT],
+        }
+        return [_error_table(name, part) for name, part in parts.items() if part]
+    if benchmark == "k":
+        return [_error_table("k", group) for group in _by_rows(cells)]
+    return [_error_table(benchmark, cells)]
+
+
+def over_seeds(values: Sequence[float]) -> Value:
+    """Return the mean, with the ends for two seeds and a 95 % t-interval for more."""
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return Value(mean)
+    if len(values) == 2:
+        return Value(mean, min(values), max(values))
+    error = float(stats.sem(values))
+    half = error * float(stats.t.ppf((1 + _COVERAGE) / 2, len(values) - 1))
+    return Value(mean, mean - half, mean + half)
+
+
+def _error_table(name: str, cells: Sequence[Cell]) -> Table:
+    pairs = sorted({(cell["source"], cell["target"]) for cell in cells}, key=lambda pair: tuple(map(_rank, pair)))
+    columns = [(*pair, metric) for pair in pairs for metric in ("MAE", "RMSE")]
+    theirs = [row for row in published.transfers(name) if (row.source, row.target) in pairs]
+    labels = dict.fromkeys([row.method for row in theirs] + _variants_of(cells))
+    with_venue = any(row.venue for row in theirs)
+    values: dict[Column, Value]
+    lines = []
+    for label in labels:
+        rows = [row for row in theirs if row.method == label]
+        if rows:
+            values = {(row.source, row.target, "MAE"): Value(row.mae) for row in rows}
+            values |= {(row.source, row.target, "RMSE"): Value(row.rmse) for row in rows}
+            lines.append(Line((label, PUBLISHED, *[rows[0].venue] * with_venue), values))
+        own = [cell for cell in cells if cell["variant"] == label]
+        if own:
+            values = {
+                (*pair, metric): over_seeds([cell[metric.lower()]["value"] for cell in group])
+                for pair, group in _grouped(own).items()
+                for metric in ("MAE", "RMSE")
+            }
+            lines.append(Line((label, OURS, *[""] * with_venue), values))
+    return Table(
+        name=name,
+        caption=_CAPTIONS[name],
+        heads=("Method", "Numbers", *["Venue"] * with_venue),
+        levels=("Source", "Target", ""),
+        columns=columns,
+        lines=lines,
+        notes=[*_notes(cells), 'RMSE is what papers of this field call "MSE"'],
+    )
+
+
+def _separation_table(cells: Sequence[Cell]) -> Table:
+    phases = {"before": "before training", "after": "after training"}
+    measures = {"delta_median": "Δ_med", "sigma_median": "σ_med"}
+    columns = [(phase, measure) for phase in phases.values() for measure in measures.values()]
+    values: dict[Column, Value]
+    lines = []
+    for source in sorted({cell["source"] for cell in cells}, key=_rank):
+        theirs = {row.partition: row for row in published.separations() if row.source == source}
+        own = [cell for cell in cells if cell["source"] == source]
+        for label in dict.fromkeys([*theirs, *_variants_of(own)]):
+            if label in theirs:
+                values = {(phases["after"], name): Value(getattr(theirs[label], key)) for key, name in measures.items()}
+                lines.append(Line((source, label, PUBLISHED), values, source))
+            group = [cell for cell in own if cell["variant"] == label]
+            if group:
+                values = {
+                    (phases[phase], name): over_seeds([cell[phase][key] for cell in group])
+                    for phase in phases
+                    for key, name in measures.items()
+                }
+                lines.append(Line((source, label, OURS), values, source))
+    return Table(
+        name="separation",
+        caption=_CAPTIONS["separation"],
+        heads=("Source", "Partition", "Numbers"),
+        levels=("", ""),
+        columns=columns,
+        lines=lines,
+        notes=_notes(cells),
+        lower_is_better=False,
+    )
+
+
+def _grouped(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell["source"], cell["target"]), []).append(cell)
+    return groups
+
+
+def _by_rows(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Put sources together that have the same rows, as the paper does with K."""
+    groups: dict[tuple[str, ...], list[Cell]] = {}
+    for source in sorted({cell["source"] for cell in cells}, key=_rank):
+        own = [cell for cell in cells if cell["source"] == source]
+        groups.setdefault(tuple(_variants_of(own)), []).extend(own)
+    return list(groups.values())
+
+
+def _variants_of(cells: Iterable[Cell]) -> list[str]:
+    """The rows there are, in the order of the plan."""
+    order = [variant for variants in VARIANTS.values() for variant in variants]
+    found = {cell["variant"] for cell in cells}
+    return sorted(found, key=lambda variant: (order.index(variant) if variant in order else len(order), variant))
+
+
+def _rank(name: str) -> tuple[int, int, str]:
+    """The paper's order first, joint sources after single ones, then the alphabet."""
+    return name.count("+"), _ORDER.index(name) if name in _ORDER else len(_ORDER), name
+
+
+def _notes(cells: Sequence[Cell]) -> list[str]:
+    """What is to be known before ours is compared with theirs."""
+    seeds = sorted({cell["seed"] for cell in cells})
+    spread = {1: "one seed, so no interval over seeds", 2: "mean of 2 seeds, and both ends"}
+    shown = spread.get(len(seeds), f"mean of {len(seeds)} seeds with a 95 % t-interval over them")
+    made = {f"{cell['config']} ({cell['backbone']}, epochs: {cell['epochs']})" for cell in cells}
+    notes = [
+        f"ours: {shown} ({', '.join(map(str, seeds))}); {', '.join(sorted(made))}",
+        f"models chosen by: {', '.join(sorted({cell['selection'] for cell in cells}))}",
+    ]
+    counted = {cell["target"]: _counted(cell) for cell in cells if cell["target"]}
+    if counted:
+        notes.append("pictures counted: " + ", ".join(counted[name] for name in sorted(counted, key=_rank)))
+    if any(is_drawn(name) for cell in cells for name in (cell["source"], cell["target"] or "")):
+        notes.append("drawn data: to try the machinery out, not to be compared with published numbers")
+    return notes
+
+
+def _counted(cell: Cell) -> str:
+    """Say how many pictures of a target stand behind its numbers, and at what size."""
+    size = f"longer side up to {cell['max_side']}" if cell["max_side"] else "full size"
+    unread = f", {cell['unreadable']} NOT READ" if cell["unreadable"] else ""
+    return f"{cell['target']} {cell['images']} ({cell['split']}, {size}{unread})"

@@ -1,0 +1,166 @@
+"""The forms of a table: for the terminal, CSV, Markdown and LaTeX."""
+
+import csv
+import io
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import rich.table
+from rich.markup import escape
+
+from gbdgc.benchmark.tables import Column, Line, Table
+from gbdgc.files import atomic_write
+
+_NOTHING = "–"
+_LATEX = str.maketrans(
+    {
+        "&": r"\&",
+        "%": r"\%",
+        "#": r"\#",
+        "_": r"\_",
+        "Δ": r"$\Delta$",
+        "σ": r"$\sigma$",
+        "–": "--",
+        "→": r"$\rightarrow$",
+        '"': "''",
+    }
+)
+
+
+class Span(NamedTuple):
+    """A heading over several columns."""
+
+    text: str
+    width: int
+
+
+def to_rich(table: Table) -> rich.table.Table:
+    """Return the table for the terminal, the measures of a place in one column; the best of each is bold."""
+    made = rich.table.Table(
+        title=table.caption, title_justify="left", caption="\n".join(table.notes), caption_justify="left"
+    )
+    for head in table.heads:
+        made.add_column(head)
+    places = {place: list(group) for place, group in itertools.groupby(table.columns, key=lambda column: column[:-1])}
+    for place, columns in places.items():
+        made.add_column("\n".join([*place, " / ".join(column[-1] for column in columns)]), justify="right")
+    for line, following in itertools.zip_longest(table.lines, table.lines[1:]):
+        ends = following is not None and following.section != line.section
+        cells = (_terminal_cell(table, line, columns) for columns in places.values())
+        made.add_row(*map(escape, line.labels), *cells, end_section=ends)
+    return made
+
+
+def _terminal_cell(table: Table, line: Line, columns: Sequence[Column]) -> str:
+    """Return the numbers, and under them their intervals."""
+    texts = [_number(line, column) for column in columns]
+    bold = [
+        f"[bold]{text}[/]" if table.is_best(line, column) else text for text, column in zip(texts, columns, strict=True)
+    ]
+    intervals = [_interval(line, column) for column in columns]
+    return " / ".join(bold) + (f"\n[dim]{' / '.join(intervals)}[/]" if any(intervals) else "")
+
+
+def to_csv(tables: Sequence[Table]) -> str:
+    """Return one line a number, with all of its headings: for other programs."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    for table in tables:
+        levels = [level or f"heading_{place}" for place, level in enumerate(table.levels, start=1)]
+        writer.writerow(["table", *map(str.lower, table.heads), *map(str.lower, levels), "value", "low", "high"])
+        for line in table.lines:
+            for column, value in line.values.items():
+                ends = ["" if end is None else end for end in (value.low, value.high)]
+                writer.writerow([table.name, *line.labels, *column, value.mean, *ends])
+    return file.getvalue()
+
+
+def to_markdown(tables: Sequence[Table]) -> str:
+    """Return tables for a README; the best of each column is bold."""
+    return "\n".join(_markdown(table) for table in tables)
+
+
+def to_latex(tables: Sequence[Table]) -> str:
+    r"""Return tables for a paper, by booktabs; the headings span their columns as in the original."""
+    return "\n".join(_latex(table) for table in tables)
+
+
+FORMS: dict[str, Callable[[Sequence[Table]], str]] = {"csv": to_csv, "markdown": to_markdown, "latex": to_latex}
+_SUFFIXES = {"csv": ".csv", "markdown": ".md", "latex": ".tex"}
+
+
+def write_tables(tables: Sequence[Table], folder: str | os.PathLike[str]) -> list[Path]:
+    """Write every form into a folder: table.csv, table.md and table.tex."""
+    paths = []
+    for form, make in FORMS.items():
+        paths.append(Path(folder) / f"table{_SUFFIXES[form]}")
+        with atomic_write(paths[-1], "w") as file:
+            file.write(make(tables))
+    return paths
+
+
+def _cells(table: Table, line: Line) -> list[tuple[str, bool]]:
+    """Return the text of each cell, and whether it is the best of its column."""
+    return [
+        (" ".join(filter(None, (_number(line, column), _interval(line, column)))), table.is_best(line, column))
+        for column in table.columns
+    ]
+
+
+def _number(line: Line, column: Column) -> str:
+    return f"{line.values[column].mean:.1f}" if column in line.values else _NOTHING
+
+
+def _interval(line: Line, column: Column) -> str:
+    value = line.values.get(column)
+    return "" if value is None or value.low is None else f"({value.low:.1f}–{value.high:.1f})"
+
+
+def _markdown(table: Table) -> str:
+    headings = [*table.heads, *(_one_line(column) for column in table.columns)]
+    rows = [headings, ["---"] * len(table.heads) + ["---:"] * len(table.columns)]
+    for line in table.lines:
+        cells = [f"**{text}**" if bold else text for text, bold in _cells(table, line)]
+        rows.append([*line.labels, *cells])
+    body = "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in rows)
+    notes = "\n".join(f"- {note}" for note in table.notes)
+    return f"### {table.caption}\n\n{body}\n\n{notes}\n"
+
+
+def _one_line(column: Column) -> str:
+    *places, measure = (part for part in column if part)
+    return f"{' → '.join(places)} {measure}"
+
+
+def _latex(table: Table) -> str:
+    first = len(table.heads) + 1
+    lines = [r"\begin{table}", rf"\caption{{{_tex(table.caption)}. {_tex('. '.join(table.notes))}.}}", r"\centering"]
+    lines += [rf"\begin{{tabular}}{{{'l' * len(table.heads)}{'r' * len(table.columns)}}}", r"\toprule"]
+    for level, name in enumerate(table.levels[:-1]):
+        spans = _spans(table.columns, level)
+        cells = [_tex(name)] + [""] * (len(table.heads) - 1)
+        cells += [rf"\multicolumn{{{span.width}}}{{c}}{{{_tex(span.text)}}}" for span in spans]
+        ends = list(itertools.accumulate((span.width for span in spans), initial=first))
+        rules = "".join(rf"\cmidrule(lr){{{start}-{end - 1}}}" for start, end in itertools.pairwise(ends))
+        lines += [" & ".join(cells) + r" \\", rules]
+    lines += [" & ".join(map(_tex, [*table.heads, *(column[-1] for column in table.columns)])) + r" \\", r"\midrule"]
+    for before, line in itertools.pairwise([None, *table.lines]):
+        assert line is not None
+        if before is not None and before.section != line.section:
+            lines.append(r"\midrule")
+        cells = [rf"\textbf{{{_tex(text)}}}" if bold else _tex(text) for text, bold in _cells(table, line)]
+        lines.append(" & ".join([*map(_tex, line.labels), *cells]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _spans(columns: Sequence[Column], level: int) -> list[Span]:
+    """Put columns together that have the same headings down to this level."""
+    groups = itertools.groupby(columns, key=lambda column: column[: level + 1])
+    return [Span(heading[-1], len(list(group))) for heading, group in groups]
+
+
+def _tex(text: str) -> str:
+    return text.translate(_LATEX)

@@ -1,0 +1,118 @@
+"""`gbdgc benchmark`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from gbdgc.errors import InputError
+
+
+def benchmark(
+    name: Literal["transfer", "partition", "k", "components", "separation"],
+    /,
+    *overrides: str,
+    data: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    drawn: Annotated[bool, Parameter(negative=())] = False,
+    config: str | None = None,
+    seeds: str = "0",
+    epochs: int | None = None,
+    out: Path = Path("results"),
+    runs: Path = Path("runs/benchmark"),
+    tables_only: Annotated[bool, Parameter(negative=())] = False,
+    format: Literal["table", "csv", "markdown", "latex"] = "table",
+) -> None:
+    """Fill the tables of the paper, beside its own numbers.
+
+    What is done is not done again: the same command goes on where it was broken off.
+
+    Parameters
+    ----------
+    name
+        transfer: to data sets never seen. partition: how pseudo-domains are found. k: how many there are. components:
+        what each part adds. separation: how far apart the median counts of the pseudo-domains lie.
+    overrides
+        Settings for every run, such as train.batch_size=16.
+    data
+        Data sets that are there, as NAME=PATH; the paper's names are SHA, SHB, QNRF and NWPU.
+    drawn
+        Draw small data sets instead, to try it out.
+    config
+        A preset or a YAML file: by default compact_sha, made for two CPU cores; sha is the paper's own setting. With
+        --drawn it is demo.
+    seeds
+        Such as 0,1,2: each cell is run with each, and the tables have the interval over them.
+    epochs
+        Fewer, for a quick look.
+    out
+        The folder of the results: small files, fit to be committed.
+    runs
+        The folder of the training runs.
+    tables_only
+        Make the tables again from the results that are there.
+    format
+        What stdout gets; the files in --out have all forms but the first.
+    """
+    from gbdgc.benchmark import (
+        FORMS,
+        Settings,
+        build_tables,
+        draw_benchmark_data,
+        read_cells,
+        run_benchmark,
+        write_tables,
+    )
+    from gbdgc.benchmark.grid import Interrupted
+    from gbdgc.benchmark.text import to_rich
+    from gbdgc.progress import stderr, stdout
+
+    if tables_only:
+        cells = read_cells(out, name)
+    else:
+        if bool(data) == drawn:
+            raise InputError("say what to run on: --data SHA=PATH SHB=PATH ..., or --drawn")
+        settings = Settings(
+            data=draw_benchmark_data(runs / "drawn") if drawn else _places(data or []),
+            config=config or ("demo" if drawn else "compact_sha"),
+            overrides=overrides,
+            seeds=_numbers(seeds),
+            epochs=epochs,
+            out=out,
+            runs=runs,
+        )
+        try:
+            cells = run_benchmark(name, settings)
+        except Interrupted as stopped:
+            stderr.print(f"stopped and saved in {stopped}; the same command goes on from there", soft_wrap=True)
+            sys.exit(130)
+    tables = build_tables(name, cells)
+    paths = write_tables(tables, out / name)
+    if format == "table":
+        for table in tables:
+            stdout.print(to_rich(table))
+    else:
+        sys.stdout.write(FORMS[format](tables))
+    where = stdout if format == "table" else stderr
+    where.print(f"tables: {', '.join(map(str, paths))}", soft_wrap=True)
+    if any(cell.get("unreadable") for cell in cells):
+        sys.exit(1)
+
+
+def _places(given: list[str]) -> dict[str, str]:
+    places = dict(item.partition("=")[::2] for item in given)
+    for name, path in places.items():
+        if not path:
+            raise InputError(f"--data {name}: write NAME=PATH, such as SHA=data/ShanghaiTech/part_A")
+        if "+" in name:
+            raise InputError(f"--data {name}: a + in a name means several data sets together; choose another")
+        if not Path(path).exists():
+            raise InputError(f"--data {name}={path}: no such file or folder")
+    return places
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--seeds {text}: whole numbers with commas between, such as 0,1,2") from error

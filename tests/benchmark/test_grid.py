@@ -1,0 +1,128 @@
+"""Cells: run once, skipped when done, taken up when broken off."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gbdgc.benchmark import BENCHMARKS, Settings, build_tables, draw_benchmark_data, read_cells, run_benchmark
+from gbdgc.benchmark.grid import Interrupted
+from gbdgc.cli.benchmark import benchmark as command
+from gbdgc.errors import InputError
+from gbdgc.training import run as training
+
+Data = dict[str, Path]
+
+
+@pytest.fixture
+def settings(drawn: Data, tiny: Path, tmp_path: Path) -> Callable[..., Settings]:
+    """Return the settings of a tiny benchmark: one source and one target, so one cell; keywords change them."""
+
+    def make(**changes: Any) -> Settings:
+        two = {name: drawn[name] for name in ("drawn A", "drawn N")}
+        return Settings(**({"data": two, "config": tiny, "out": tmp_path / "out", "runs": tmp_path / "runs"} | changes))
+
+    return make
+
+
+def test_a_cell_is_one_small_file_and_is_not_run_twice(settings: Callable[..., Settings], tmp_path: Path) -> None:
+    cells = run_benchmark("transfer", settings())
+    (file,) = (tmp_path / "out" / "transfer" / "cells").iterdir()
+    assert file.name == "drawn_A-drawn_N-GBDGC-seed0.json"
+    assert file.stat().st_size < 3000
+    assert str(tmp_path.parent) not in file.read_text()
+    assert cells[0]["images"] == 3
+    assert cells[0]["selection"] == "source validation"
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
+    assert run_benchmark("transfer", settings()) == cells == read_cells(tmp_path / "out", "transfer")
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")} == before
+
+
+@pytest.mark.slow
+def test_a_training_is_shared_by_all_tables_that_need_it(settings: Callable[..., Settings], tmp_path: Path) -> None:
+    run_benchmark("transfer", settings())
+    trained = set((tmp_path / "runs").iterdir())
+    shared = next(cell for cell in run_benchmark("separation", settings()) if cell["variant"] == "granular balls")
+    assert [folder.name.endswith(shared["fingerprint"]) for folder in trained] == [True]
+    assert len(list((tmp_path / "runs").iterdir())) == 5
+    assert shared["before"].keys() == {"delta_median", "sigma_median"}
+
+
+def test_results_of_other_settings_are_not_mixed_into_a_table(settings: Callable[..., Settings]) -> None:
+    run_benchmark("transfer", settings())
+    with pytest.raises(InputError, match="another --out"):
+        run_benchmark("transfer", settings(epochs=2))
+    run_benchmark("transfer", settings(overrides=["data.workers=0"]))
+
+
+def test_a_benchmark_that_was_interrupted_goes_on_and_ends_with_the_same_numbers(
+    settings: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run_benchmark("transfer", settings(out=tmp_path / "whole", runs=tmp_path / "whole runs"))
+    run_epoch = training.run_epoch
+    with monkeypatch.context() as patch:
+
+        def interrupted(*arguments: Any) -> Any:
+            os.kill(os.getpid(), signal.SIGINT)
+            return run_epoch(*arguments)
+
+        patch.setattr(training, "run_epoch", interrupted)
+        with pytest.raises(Interrupted):
+            run_benchmark("transfer", settings())
+    assert not (tmp_path / "out").exists()
+    assert [cell["mae"] for cell in run_benchmark("transfer", settings())] == [cell["mae"] for cell in whole]
+
+
+def test_tables_are_made_again_from_the_results_alone(
+    settings: Callable[..., Settings], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_benchmark("transfer", settings())
+    command("transfer", tables_only=True, out=tmp_path / "out", format="markdown")
+    assert "drawn A → drawn N MAE" in capsys.readouterr().out
+    written = {path.name for path in (tmp_path / "out" / "transfer").iterdir()}
+    assert written == {"cells", "table.csv", "table.md", "table.tex"}
+    with pytest.raises(InputError, match="no results yet"):
+        command("k", tables_only=True, out=tmp_path / "out")
+
+
+def test_the_command_says_what_is_wrong_with_what_it_was_given(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--drawn"):
+        command("transfer")
+    with pytest.raises(InputError, match="NAME=PATH"):
+        command("transfer", data=["SHA"])
+    with pytest.raises(InputError, match="no such file"):
+        command("transfer", data=[f"SHA={tmp_path / 'nowhere'}"])
+    with pytest.raises(InputError, match="whole numbers"):
+        command("transfer", data=[f"SHA={tmp_path}"], seeds="one")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_each_of_the_papers_tables_can_be_filled(
+    benchmark: str, drawn: Data, tiny: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shared = tmp_path_factory.getbasetemp() / "papers-tables"
+    names = ["drawn A", "drawn B", "drawn N"] if benchmark == "transfer" else ["drawn A", "drawn B"]
+    data = {name: drawn[name] for name in names}
+    cells = run_benchmark(
+        benchmark, Settings(data=data, config=tiny, out=shared / "out", runs=shared / "runs", seeds=(0,))
+    )
+    tables = build_tables(benchmark, cells)
+    assert len(tables) == (2 if benchmark == "transfer" else 1)
+    for table in tables:
+        assert all(line.values.keys() == set(table.columns) for line in table.lines)
+        assert all(value.mean >= 0 for line in table.lines for value in line.values.values())
+    rows = {"transfer": 1, "partition": 5, "k": 3, "components": 6, "separation": 10}
+    assert len(tables[0].lines) == rows[benchmark]
+
+
+@pytest.mark.slow
+def test_drawn_data_sets_play_the_parts_of_the_real_ones(tmp_path: Path) -> None:
+    from gbdgc.data import load_dataset
+
+    places = draw_benchmark_data(tmp_path, train=2, test=1, size=(96, 80))
+    assert list(places) == ["drawn A", "drawn B", "drawn Q", "drawn N"]
+    assert load_dataset(places["drawn Q"]).split_sizes() == {"train": 2, "test": 1}

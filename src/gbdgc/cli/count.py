@@ -6,11 +6,13 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
+from rich.markup import escape
 
 from gbdgc.errors import InputError
 
@@ -26,7 +28,7 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def count(
-    *sources: str,
+    *sources: Annotated[str, Parameter(allow_leading_hyphen=True)],
     weights: Path | None = None,
     engine: Literal["torch", "onnx", "openvino"] | None = None,
     tile: int | None = None,
@@ -78,8 +80,7 @@ def count(
     max_pixels
         Refuse larger pictures.
     """
-    if not sources:
-        _show_help()
+    _check_usage(sources)
     from gbdgc.cli.counting_output import printer
     from gbdgc.cli.counting_run import open_run
     from gbdgc.cli.counting_sources import Job
@@ -211,9 +212,18 @@ def _without_password(source: str) -> str:
     return public_name(source)
 
 
-def _show_help() -> NoReturn:
+def _check_usage(sources: tuple[str, ...]) -> None:
+    """Exit with code 2 for want of a source, or for a misspelt option: as "-" is a source, options look like some."""
     from gbdgc.cli import app
     from gbdgc.progress import stderr
 
-    app.help_print(["count"], console=stderr)
-    sys.exit(2)
+    if not sources:
+        app.help_print(["count"], console=stderr)
+        sys.exit(2)
+    for source in sources:
+        if source.startswith("-") and source != "-" and not Path(source).exists():
+            options = [f"--{name.replace('_', '-')}" for name in count.__annotations__]
+            near = get_close_matches(source.partition("=")[0], options, n=1)
+            hint = f"; did you mean {near[0]}?" if near else "; `gbdgc count --help` lists them"
+            stderr.print("[bold red]error:[/]", escape(f"{source}: no such option{hint}"), soft_wrap=True)
+            sys.exit(2)

@@ -82,7 +82,7 @@ class CountingRun:
     def name_for(self, source: str) -> str:
         """Return a file name without suffix for what is made of a source: like its own, and nobody else's."""
         stem = _UNFIT.sub("_", re.sub(r"^\w+://", "", source) if "://" in source else Path(source).stem)
-        stem = stem.encode()[:_MOST_BYTES].decode(errors="ignore") or "_"
+        stem = stem.encode()[:_MOST_BYTES].decode(errors="ignore").strip(". ") or "_"
         while True:
             # Two names that differ in case only are one on some file systems.
             key = stem.casefold()

@@ -1,0 +1,411 @@
+"""`gbdgc count`, run as users run it: real processes on real pictures, videos and streams."""
+
+import csv
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+av = pytest.importorskip("av", reason="the extra 'video' is not installed")
+
+COMMAND = (sys.executable, "-m", "gbdgc", "count")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+WIDTH, HEIGHT, FPS = 112, 96, 10
+Pictures = list[NDArray[np.uint8]]
+Answer = subprocess.CompletedProcess[str]
+
+
+def run(folder: Path, *arguments: object, text: str = "") -> Answer:
+    """Count in a folder of its own, where the run folders go."""
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, input=text, env=ENVIRONMENT)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def film(path: Path, pictures: Pictures, frames: int) -> Path:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=FPS, options={"g": "10", "tune": "zerolatency"})
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        for number in range(frames):
+            picture = np.roll(pictures[0], 3 * number, axis=1)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), "rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+def facts_of_film(path: Path) -> tuple[str, int, float]:
+    """Codec, number of frames that decode, seconds."""
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        return stream.codec_context.name, sum(1 for _ in container.decode(stream)), float(container.duration / 1e6)
+
+
+@pytest.fixture(scope="module")
+def small(pictures: Pictures) -> Pictures:
+    return [np.asarray(Image.fromarray(picture).resize((WIDTH, HEIGHT))) for picture in pictures]
+
+
+@pytest.fixture(scope="module")
+def mixture(small: Pictures, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with everything in it: names that are hard, names that collide, a bad file in the middle, a video."""
+    folder = tmp_path_factory.mktemp("count")
+    names = ["a.png", "A.bmp", "sub/a.png", "we ird[1]\nß.png", "z.jpg"]
+    for name, picture in zip(names, small, strict=False):
+        (folder / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(picture).save(folder / "in" / name)
+    noise = np.random.default_rng(0).integers(0, 255, (HEIGHT, WIDTH, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(folder / "in/noise.png")
+    (folder / "in/m.jpg").write_bytes(b"\xff\xd8\xff\xe0 cut off")
+    film(folder / "in/clip.mp4", small, frames=30)
+    left = [[0, 0], [WIDTH / 2, 0], [WIDTH / 2, HEIGHT], [0, HEIGHT]]
+    right = [[WIDTH - x, y] for x, y in left]
+    (folder / "zones.json").write_text(json.dumps({"left": left, "right, too": right}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(mixture: Path, model: Path) -> tuple[Answer, Path]:
+    """One run over all of it, with everything that can be asked for."""
+    options = ("--weights", model, "--zones", "zones.json", "--every", "500ms", "--format", "json")
+    answer = run(mixture, "in", "--recursive", "--density", *options)
+    return answer, mixture / "runs/count/in-1"
+
+
+def test_each_source_becomes_one_line_of_json_and_a_bad_file_stops_nobody(whole: tuple[Answer, Path]) -> None:
+    answer, _ = whole
+    assert answer.returncode == 1
+    records = [json.loads(line) for line in answer.stdout.splitlines()]
+    sources = [record["source"] for record in records if record["time"] is None]
+    assert sources == ["in/A.bmp", "in/a.png", "in/noise.png", "in/we ird[1]\nß.png", "in/z.jpg", "in/sub/a.png"]
+    assert [record["time"] for record in records if record["source"] == "in/clip.mp4"] == [0, 0.5, 1, 1.5, 2, 2.5]
+    assert all(record["count"] > 0 and record["width"] == WIDTH for record in records)
+    for record in records:
+        assert sum(record["zones"].values()) == pytest.approx(record["count"], abs=0.01)
+
+
+def test_stderr_names_the_bad_file_the_rate_and_at_last_the_folder(whole: tuple[Answer, Path]) -> None:
+    answer, folder = whole
+    assert "failed: in/m.jpg: damaged or truncated" in answer.stderr
+    assert "images/s" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    *_, summary, last = answer.stderr.splitlines()
+    assert summary == "12 counted; 1 failed, listed in errors.csv"
+    assert last == "results: runs/count/in-1"
+    assert [row["source"] for row in rows(folder / "errors.csv")] == ["in/m.jpg"]
+
+
+def test_counts_csv_says_what_was_printed(whole: tuple[Answer, Path]) -> None:
+    answer, folder = whole
+    records = [json.loads(line) for line in answer.stdout.splitlines()]
+    table = rows(folder / "counts.csv")
+    assert [row["source"] for row in table] == [record["source"] for record in records]
+    assert [float(row["count"]) for row in table] == [record["count"] for record in records]
+    assert [float(row["zone:right, too"]) for row in table] == [record["zones"]["right, too"] for record in records]
+    assert [row["smoothed"] != "" for row in table] == [row["source"] == "in/clip.mp4" for row in table]
+
+
+def test_a_picture_unlike_the_training_is_warned_of_once_and_in_the_outputs(whole: tuple[Answer, Path]) -> None:
+    answer, folder = whole
+    assert answer.stderr.count("warning: in/noise.png: unlike the pictures the model was trained on") == 1
+    warned = {row["source"] for row in rows(folder / "counts.csv") if row["warnings"]}
+    assert "in/noise.png" in warned
+    assert "in/a.png" not in warned
+
+
+def test_names_in_the_run_folder_never_collide(whole: tuple[Answer, Path]) -> None:
+    _, folder = whole
+    pictures = [row for row in rows(folder / "counts.csv") if not row["time"]]
+    for kind in ("overlay", "density"):
+        made = [row[kind] for row in pictures]
+        assert len({name.casefold() for name in made}) == len(pictures)
+        assert all((folder / name).is_file() for name in made)
+    assert len(list((folder / "overlays").iterdir())) == len(pictures) + 1
+
+
+def test_an_overlay_is_the_picture_above_a_footer_with_the_number(whole: tuple[Answer, Path]) -> None:
+    _, folder = whole
+    row = next(row for row in rows(folder / "counts.csv") if row["source"] == "in/z.jpg")
+    with Image.open(folder / row["overlay"]) as overlay:
+        pixels = np.asarray(overlay.convert("L"), dtype=int)
+    picture_height = round(pixels.shape[1] * HEIGHT / WIDTH)
+    number = pixels[picture_height + 4 :, : pixels.shape[1] // 5]
+    assert (number > 200).sum() > 50, "white digits on the dark footer"
+    assert np.median(number) < 40
+
+
+def test_density_sums_to_the_count(whole: tuple[Answer, Path]) -> None:
+    _, folder = whole
+    for row in rows(folder / "counts.csv"):
+        with np.load(folder / row["density"]) as saved:
+            assert saved["cells"].sum() == pytest.approx(float(row["count"]), abs=0.01)
+
+
+def test_the_annotated_video_is_h264_with_a_frame_for_each_count_and_lasts_as_long(whole: tuple[Answer, Path]) -> None:
+    _, folder = whole
+    codec, frames, seconds = facts_of_film(folder / "overlays/clip.mp4")
+    assert (codec, frames) == ("h264", 6)
+    assert seconds == pytest.approx(3, abs=0.1)
+    (video,) = rows(folder / "videos.csv")
+    counts = [float(row["count"]) for row in rows(folder / "counts.csv") if row["source"] == "in/clip.mp4"]
+    assert (video["source"], video["frames"], video["dropped"]) == ("in/clip.mp4", "6", "0")
+    assert float(video["mean"]) == pytest.approx(np.mean(counts), abs=0.01)
+
+
+def test_the_run_can_be_repeated_from_what_its_folder_says(whole: tuple[Answer, Path], model: Path) -> None:
+    _, folder = whole
+    settings = json.loads((folder / "config.yaml").read_text())
+    assert (settings["sources"], settings["weights"], settings["every"]) == (["in"], str(model), 0.5)
+    assert (folder / "environment.json").is_file()
+
+
+def test_resuming_a_finished_run_counts_only_what_is_new_or_mended(
+    whole: tuple[Answer, Path], mixture: Path, model: Path, small: Pictures
+) -> None:
+    _, folder = whole
+    before = rows(folder / "counts.csv")
+    Image.fromarray(small[7]).save(mixture / "in/m.jpg")
+    options = ("--weights", model, "--zones", "zones.json", "--recursive", "--resume")
+    answer = run(mixture, "in", "--every", "0.5s", "--format", "csv", *options)
+    assert answer.returncode == 0
+    (record,) = csv.DictReader(answer.stdout.splitlines())
+    assert (record["source"], record["overlay"]) == ("in/m.jpg", "runs/count/in-1/overlays/m.jpg")
+    assert "1 counted; 7 counted before" in answer.stderr
+    table = rows(folder / "counts.csv")
+    assert table[:-1] == before
+    assert not (folder / "errors.csv").exists()
+
+    other = run(mixture, "in", "--every", "2s", *options)
+    assert other.returncode == 1
+    assert "was begun with another --every; give the same, or start anew" in " ".join(other.stderr.split())
+    assert rows(folder / "counts.csv") == table
+
+
+def test_a_table_for_people_ends_with_the_place_of_the_results(small: Pictures, model: Path, tmp_path: Path) -> None:
+    for number in (1, 2, 10):
+        Image.fromarray(small[number]).save(tmp_path / f"p{number}.png")
+    names = "p1.png\nnowhere.png\np1*.png\n"
+    answer = run(tmp_path, "-", "--weights", model, "--no-overlays", text=names)
+    assert answer.returncode == 1
+    heading, *lines, last = answer.stdout.splitlines()
+    assert heading.split() == ["people", "smoothed", "time", "source"]
+    assert [line.split()[-1] for line in lines] == ["p1.png", "p10.png"]
+    assert last == "results: runs/count/list-1"
+    assert "failed: nowhere.png: no such file or folder" in answer.stderr
+    assert not (tmp_path / "runs/count/list-1/overlays").exists()
+
+
+def test_json_goes_through_a_pipe_while_a_terminal_shows_the_bar(small: Pictures, model: Path, tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty", reason="terminals are POSIX's")
+    Image.fromarray(small[0]).save(tmp_path / "a.png")
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, "a.png", "--weights", str(model), "--format", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path, env=ENVIRONMENT) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):
+            while part := os.read(ours, 65536):
+                shown += part
+        assert process.stdout is not None
+        record = json.loads(process.stdout.read())
+    os.close(ours)
+    assert record["source"] == "a.png"
+    assert b"counting" in shown
+    assert b'"source"' not in shown
+
+
+@contextmanager
+def interrupted(folder: Path, wait_for_rows: int, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """Start a count, press Ctrl-C when its table has that many rows, and wait for its end."""
+    with subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=ENVIRONMENT,
+        # Whatever starts the tests in the background has Ctrl-C ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        try:
+            table = folder / "out/counts.csv"
+            deadline = time.monotonic() + 60
+            while process.poll() is None and time.monotonic() < deadline:
+                if table.exists() and table.read_bytes().count(b"\n") > wait_for_rows:
+                    break
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_whole_files_of_what_was_done_and_resume_goes_on(
+    small: Pictures, model: Path, tmp_path: Path
+) -> None:
+    for number in range(30):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        Image.fromarray(small[number % len(small)]).save(tmp_path / f"in/{number}.png")
+    options = ("in", "--weights", model, "--out", "out")
+    with interrupted(tmp_path, 3, *options) as process:
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert "stopped: the same command with --resume goes on" in errors
+    assert output.splitlines()[-1] == "results: out"
+    done = rows(tmp_path / "out/counts.csv")
+    assert 3 <= len(done) < 30
+    for row in done:
+        with Image.open(tmp_path / "out" / row["overlay"]) as overlay:
+            overlay.load()
+    assert not list(tmp_path.rglob("*.part"))
+
+    refused = run(tmp_path, *options)
+    assert refused.returncode == 1
+    assert "go on with them by --resume" in " ".join(refused.stderr.split())
+    again = run(tmp_path, *options, "--resume")
+    assert again.returncode == 0
+    assert f"{30 - len(done)} counted; {len(done)} counted before" in again.stderr
+    table = rows(tmp_path / "out/counts.csv")
+    assert table[: len(done)] == done
+    assert [row["source"] for row in table] == [f"in/{number}.png" for number in range(30)]
+    assert len({row["overlay"] for row in table}) == 30
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_video_leaves_one_that_plays_and_resume_goes_on_behind_it(
+    small: Pictures, model: Path, tmp_path: Path
+) -> None:
+    film(tmp_path / "clip.mp4", small, frames=40)
+    options = ("clip.mp4", "--weights", model, "--out", "out", "--every", "0")
+    with interrupted(tmp_path, 3, *options) as process:
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    done = rows(tmp_path / "out/counts.csv")
+    assert 3 <= len(done) < 40
+    first = facts_of_film(tmp_path / "out/overlays/clip.mp4")
+    assert first[:2] == ("h264", pytest.approx(len(done), abs=1)), "a frame may be drawn and its row not yet written"
+
+    assert run(tmp_path, *options, "--resume").returncode == 0
+    table = rows(tmp_path / "out/counts.csv")
+    assert [float(row["time"]) for row in table] == pytest.approx([number / FPS for number in range(40)], abs=2e-3)
+    assert facts_of_film(tmp_path / "out/overlays/clip-2.mp4")[1] == 40 - len(done)
+    (video,) = rows(tmp_path / "out/videos.csv")
+    assert video["frames"] == "40"
+
+
+@contextmanager
+def camera(path: Path) -> Iterator[str]:
+    """Send a film over the loopback at its own pace, again and again, to one viewer."""
+    pieces = [path.read_bytes()[start:][: 188 * 4] for start in range(0, path.stat().st_size, 188 * 4)]
+    gone = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            for number in range(10**6):
+                if gone.wait(0.01):
+                    return
+                connection.sendall(pieces[number % len(pieces)])
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        gone.set()
+        thread.join()
+
+
+def test_a_live_stream_is_counted_for_the_time_asked_and_says_when_and_what_it_dropped(
+    small: Pictures, model: Path, tmp_path: Path
+) -> None:
+    with camera(film(tmp_path / "live.ts", small, frames=100)) as address:
+        answer = run(tmp_path, address, "--weights", model, "--seconds", 2, "--every", 0, "--format", "json")
+    assert answer.returncode == 0, answer.stderr
+    records = [json.loads(line) for line in answer.stdout.splitlines()]
+    assert len(records) >= 2
+    assert records[-1]["time"] < 2
+    assert records[0]["clock"] < records[-1]["clock"]
+    assert records[0]["source"] == address
+    (folder,) = (tmp_path / "runs/count").iterdir()
+    (video,) = rows(folder / "videos.csv")
+    if dropped := int(video["dropped"]):
+        assert f"{dropped} frames dropped" in answer.stderr
+
+
+def test_a_password_is_written_nowhere(model: Path, small: Pictures, tmp_path: Path) -> None:
+    Image.fromarray(small[0]).save(tmp_path / "a.png")
+    answer = run(tmp_path, "rtsp://guard:secret@127.0.0.1:9/door", "a.png", "--weights", model)
+    assert answer.returncode == 1
+    assert "failed: rtsp://***@127.0.0.1:9/door: could not be opened" in answer.stderr
+    written = b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())
+    assert "secret" not in answer.stdout + answer.stderr
+    assert b"secret" not in written
+    assert b"guard" not in written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Usage: gbdgc count"),
+        (("x.jpg", "--format", "xml"), 'Choose from: "table", "json", "csv"'),
+        (("x.jpg", "--everry", "1s"), "--everry: no such option; did you mean --every?"),
+    ],
+)
+def test_wrong_usage_is_2_and_says_what_is_right(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    answer = run(tmp_path, *arguments)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert message in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("empty",), "empty: no pictures or videos in it; name a folder that has some"),
+        (("a.jpg", "--every", "soon"), "'soon' is not a time"),
+        (("a.jpg", "--zones", "nowhere.json"), "nowhere.json: zones could not be read"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is_made(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.jpg").touch()
+    answer = run(tmp_path, *arguments)
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert message in " ".join(answer.stderr.split())
+    assert not (tmp_path / "runs").exists()
+
+
+def test_help_imports_nothing_heavy() -> None:
+    probe = (
+        "import sys\nsys.argv = ['gbdgc', 'count', '--help']\nfrom gbdgc.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print({'torch', 'numba', 'scipy', 'numpy', 'PIL'} & set(sys.modules), file=sys.stderr)\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)
+    assert "--resume" in answer.stdout
+    assert answer.stderr.strip() == "set()"
+
+
+def test_the_limit_on_pixels_is_that_of_the_library() -> None:
+    from gbdgc.cli.count import MAX_PIXELS
+    from gbdgc.data import images
+
+    assert MAX_PIXELS == images.MAX_PIXELS

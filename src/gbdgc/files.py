@@ -14,7 +14,7 @@ from gbdgc.errors import InputError
 def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file beside ``path``; on success it is synced and takes the name, on failure it is gone."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     # Opened as any new file is, so that it gets the permissions that the user's mask allows.
     name = str(path.with_name(f".{path.name}.{token_hex(6)}.part"))
     try:
@@ -35,6 +35,15 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Make a folder, with those above it, unless it is there; return its path."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: this folder cannot be made ({error.strerror}); choose another") from error
+    return Path(path)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -28,7 +28,9 @@ class _Rate(ProgressColumn):
 
 def progress_bar(unit: str = "images") -> Progress:
     """Return a bar on stderr with count, rate and time left; on a file it prints its last state only."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(unit), TimeRemainingColumn())
+    # A description may hold the name of a file, and that brackets, which are markup to rich.
+    description = TextColumn("{task.description}", markup=False)
+    columns = (description, BarColumn(), MofNCompleteColumn(), _Rate(unit), TimeRemainingColumn())
     # The bar takes what is printed to its own terminal; but what goes to a pipe or a file must arrive there.
     return Progress(*columns, console=stderr, redirect_stdout=sys.stdout.isatty())
 

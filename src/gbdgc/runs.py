@@ -10,15 +10,15 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from gbdgc.files import atomic_write
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write, make_folder
 
 _PACKAGES = ("gbdgc", "torch", "lightning-fabric", "numpy", "scipy", "scikit-learn", "numba", "pillow")
 
 
 def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path:
     """Make and return the next free numbered folder; safe when several processes ask at once."""
-    parent = Path(root) / command
-    parent.mkdir(parents=True, exist_ok=True)
+    parent = make_folder(Path(root) / command)
     number = 1
     while True:
         folder = parent / f"{name}-{number}"
@@ -27,6 +27,8 @@ def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs
             return folder
         except FileExistsError:
             number += 1
+        except OSError as error:
+            raise InputError(f"{folder}: this folder cannot be made ({error.strerror}); work in another") from error
 
 
 def newest_run_folder(

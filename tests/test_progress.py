@@ -1,0 +1,10 @@
+"""Progress bars show what they are given as it is."""
+
+import pytest
+
+from gbdgc.progress import track
+
+
+def test_a_name_with_brackets_is_shown_and_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(track([1, 2], "drawing [/] [red]street")) == [1, 2]
+    assert "drawing [/] [red]street" in capsys.readouterr().err

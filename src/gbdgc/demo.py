@@ -5,6 +5,7 @@ the same way, counts the targets, and says how well the domains were found.
 """
 
 import csv
+import sys
 from pathlib import Path
 
 from rich.table import Table
@@ -51,7 +52,10 @@ def train_one(method: str, source: Path, folder: Path) -> Run:
     except InputError as error:
         stderr.print(f"no ImageNet weights, so training starts from scratch and counts worse: {error}", soft_wrap=True)
         overrides.append("model.pretrained=false")
-    return train("demo", overrides, folder=folder)
+    run = train("demo", overrides, folder=folder)
+    if not run.finished:
+        sys.exit(130)
+    return run
 
 
 def errors_of(run: Run, targets: list[Path]) -> dict[str, dict[str, float]]:

@@ -57,6 +57,22 @@ def test_the_command_prints_a_table_and_says_where_the_rest_is(tmp_path):
     assert (folder / "environment.json").is_file()
 
 
+def test_a_name_is_neither_markup_nor_mathematics(tmp_path):
+    write(tmp_path / "[red] $\\q$.npy")
+    command = [sys.executable, "-m", "gbdgc", "domains", "[red] $\\q$.npy", "--out", "[bold]out"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines()[-1] == "labels and map: [bold]out"
+
+
+@pytest.mark.parametrize("wrong", [("--k", "0"), ("--seed", "-1"), ("--seed", str(2**32))])
+def test_numbers_out_of_range_are_wrong_usage(tmp_path, wrong):
+    command = [sys.executable, "-m", "gbdgc", "domains", str(write(tmp_path / "z.npy")), *wrong]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert wrong[0] in run.stderr
+
+
 @pytest.mark.parametrize("method", ["balls", "kmeans", "random"])
 @pytest.mark.parametrize("mode", ["paper", "stable"])
 def test_every_method_and_mode_runs(tmp_path, capsys, method, mode):
@@ -88,6 +104,9 @@ def test_one_column_and_equal_rows_are_drawn_too(tmp_path, capsys):
         ("z.csv", b"a,b\n1,2\n3,x\n", "row 1, column 'b' is 'x'"),
         ("z.csv", b"a,b\n1,2\n3,\n5,6\n", "row 1, column 1 is NaN"),
         ("z.csv", b"id,b\nx,2\ny,nan\nz,6\n", "row 1, column 0 is NaN"),
+        ("z.csv", b"a,b\n,2\n3,4\n5,6\n", "row 0, column 0 is NaN"),
+        ("z.csv", b"na\xefve,b\n1,2\n", "not a table in UTF-8"),
+        ("z.csv", b"a,b\n" + b"1" * 200_000 + b",2\n", "field larger than field limit"),
     ],
 )
 def test_a_bad_table_is_named_with_the_reason(tmp_path, name, content, message):
@@ -96,6 +115,47 @@ def test_a_bad_table_is_named_with_the_reason(tmp_path, name, content, message):
         domains(tmp_path / name, out=tmp_path / "out")
     assert name in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", [complex, str])
+def test_values_that_are_no_real_numbers_are_refused(tmp_path, kind):
+    np.save(tmp_path / "z.npy", Z.astype(kind))
+    with pytest.raises(InputError, match=r"z.npy: its values are no real numbers"):
+        domains(tmp_path / "z.npy", out=tmp_path / "out")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("named", [True, False])
+def test_the_row_numbers_of_a_data_frame_are_no_feature(tmp_path, ending, named):
+    frame = pd.DataFrame(Z, columns=[f"f{j}" for j in range(6)], index=range(100, 100 + len(Z)))
+    if named:
+        frame["Id"] = IDS
+    frame.to_csv(tmp_path / "z.csv")
+    frame.to_parquet(tmp_path / "z.parquet", index=True)
+    table = read_feature_table(tmp_path / f"z.{ending}")
+    np.testing.assert_allclose(table.features, Z)
+    assert table.ids == (IDS if named else [str(100 + i) for i in range(len(Z))])
+
+
+def test_a_csv_may_have_semicolons_and_blank_lines(tmp_path):
+    (tmp_path / "z.csv").write_text("\na;b\n1;2\n\n3;4\n\n")
+    table = read_feature_table(tmp_path / "z.csv")
+    assert (table.ids, table.features.tolist()) == (["0", "1"], [[1, 2], [3, 4]])
+
+
+def test_an_archive_is_read_by_its_content_and_a_damaged_one_named(tmp_path):
+    write(tmp_path / "z.npz").rename(tmp_path / "z.npy")
+    assert read_feature_table(tmp_path / "z.npy").ids == IDS
+    content = (tmp_path / "z.npy").read_bytes()
+    flipped = bytearray(content)
+    flipped[1000] ^= 255
+    for bad in (content[:-300], bytes(flipped)):
+        (tmp_path / "bad.npz").write_bytes(bad)
+        with pytest.raises(InputError, match=r"bad.npz: not a file of plain NumPy arrays"):
+            read_feature_table(tmp_path / "bad.npz")
+    np.savez(tmp_path / "bad.npz", z=Z, ids=np.array(3))
+    with pytest.raises(InputError, match=r"ids of shape \(\) for 80 rows"):
+        read_feature_table(tmp_path / "bad.npz")
 
 
 def test_arrays_of_another_shape_are_refused(tmp_path):

@@ -1,7 +1,10 @@
 """`gbdgc domains`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,10 +20,10 @@ if TYPE_CHECKING:
 def domains(
     table: Path,
     *,
-    k: int | None = None,
+    k: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     method: Literal["balls", "kmeans", "random"] = "balls",
     mode: Literal["paper", "stable"] = "paper",
-    seed: int = 0,
+    seed: Annotated[int, Parameter(validator=Number(gte=0, lt=2**32))] = 0,
     out: Path | None = None,
 ) -> None:
     """Find the latent domains in a table of features.
@@ -42,12 +45,14 @@ def domains(
     """
     import warnings
 
+    from rich.markup import escape
+
     from gbdgc.cli.feature_table import read_feature_table
     from gbdgc.errors import GbdgcWarning, InputError
     from gbdgc.progress import stderr, stdout
     from gbdgc.runs import new_run_folder, write_environment
 
-    with stderr.status(f"reading {table.name}"):
+    with stderr.status(f"reading {escape(table.name)}"):
         ids, features = read_feature_table(table)
     with stderr.status(f"{features.shape[0]:,} samples of {features.shape[1]:,} features: loading") as status:
         from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
@@ -79,7 +84,7 @@ def domains(
         stderr.print(f"[yellow]warning:[/] {warning.message}", soft_wrap=True)
     stdout.print(_summary(estimator))
     stdout.print("spread: mean distance of a domain's samples from its center")
-    stdout.print(f"labels and map: {folder}", soft_wrap=True)
+    stdout.print(f"labels and map: {folder}", markup=False, soft_wrap=True)
 
 
 def _distances(estimator: "Estimator") -> "NDArray[np.float64]":

@@ -1,8 +1,10 @@
 """Reading a table of features: npy, npz, csv or parquet in, ids and numbers out."""
 
 import csv
-import itertools
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +13,8 @@ from numpy.typing import NDArray
 
 from gbdgc.errors import InputError
 
-ID_NAMES = ("id", "name", "file", "path", "image")
+ID_NAMES = ("id", "name", "file", "path", "image", "index", "__index_level_0__", "")
+"""A column called so names or numbers the rows and is no feature; the last three are what pandas writes."""
 
 
 class FeatureTable(NamedTuple):
@@ -27,62 +30,79 @@ def read_feature_table(path: Path) -> FeatureTable:
         raise InputError(f"{path}: not a table of features; give one that ends in {', '.join(READERS)}")
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
-    table = READERS[path.suffix.lower()](path)
-    if table.features.ndim != 2 or 0 in table.features.shape:
-        raise InputError(f"{path}: its shape is {table.features.shape}; give one row a sample, one column a feature")
-    return table
+    ids, features = READERS[path.suffix.lower()](path)
+    if features.ndim != 2 or 0 in features.shape:
+        raise InputError(f"{path}: its shape is {features.shape}; give one row a sample, one column a feature")
+    if features.dtype.kind not in "biuf":
+        raise InputError(f"{path}: its values are no real numbers ({features.dtype}); save the features as floats")
+    return FeatureTable(ids, features)
 
 
 def _numbered(features: NDArray[Any]) -> FeatureTable:
     return FeatureTable([str(row) for row in range(len(features))], features)
 
 
-def _read_npy(path: Path) -> FeatureTable:
-    return _numbered(_load_numpy(path))
+def _id_columns(names: Sequence[str]) -> list[int]:
+    """Positions of the columns that are called like an id, the best name first."""
+    plain = [name.strip().lower() for name in names]
+    return [plain.index(name) for name in ID_NAMES if name in plain]
 
 
-def _read_npz(path: Path) -> FeatureTable:
-    """The only two-dimensional array, and the array `ids` if there is one."""
-    archive = _load_numpy(path)
-    tables = [name for name in archive if archive[name].ndim == 2]
+def _read_numpy(path: Path) -> FeatureTable:
+    """An array; of an archive the only one with two axes, and `ids` if there is that."""
+    loaded = _load_numpy(path)
+    if isinstance(loaded, np.ndarray):
+        return _numbered(loaded)
+    ids = loaded.pop("ids", None)
+    tables = [array for array in loaded.values() if array.ndim == 2]
     if len(tables) != 1:
-        found = ", ".join(f"{name} {archive[name].shape}" for name in archive) or "nothing"
+        found = ", ".join(f"{name} {array.shape}" for name, array in loaded.items()) or "nothing"
         raise InputError(f"{path}: expected one array with two axes, found {found}; save the features alone")
-    features = archive[tables[0]]
-    ids = [str(name) for name in archive["ids"]] if "ids" in archive else _numbered(features).ids
-    if len(ids) != len(features):
-        raise InputError(f"{path}: {len(ids)} ids for {len(features)} rows; save one id a row")
-    return FeatureTable(ids, features)
+    (features,) = tables
+    if ids is None:
+        return _numbered(features)
+    if ids.shape != (len(features),):
+        raise InputError(f"{path}: ids of shape {ids.shape} for {len(features)} rows; save one id a row")
+    return FeatureTable([str(name) for name in ids], features)
 
 
-def _load_numpy(path: Path) -> Any:
+def _load_numpy(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
+    """The array, or all arrays by name: what is in the file decides, not how it is called."""
     try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        loaded = np.load(path, allow_pickle=False)
+        return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path}: not a file of plain NumPy arrays ({error}); write it with numpy.save") from error
 
 
 def _read_csv(path: Path) -> FeatureTable:
-    """A header, then one row a sample; the first column may be an id."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = csv.reader(file)
-        header = next(lines, [])
-        first = next(lines, None)
-        if first is None:
-            raise InputError(f"{path}: no rows below the header; give a header line, then one line a sample")
-        if all(map(_is_number, header)):
-            raise InputError(f"{path}: the first line holds numbers; add a header line with the columns' names")
-        has_id = header[0].strip().lower() in ID_NAMES or not _is_number(first[0])
-        ids: list[str] = []
-        rows: list[NDArray[np.float64]] = []
-        for number, line in enumerate(itertools.chain([first], lines)):
-            if len(line) != len(header):
-                raise InputError(
-                    f"{path}: row {number} has {len(line)} cells under {len(header)} columns; mend that row"
-                )
-            ids.append(line[0] if has_id else str(number))
-            rows.append(_numbers(line[has_id:], header[has_id:], path, number))
-    return FeatureTable(ids, np.stack(rows))
+    """A header, then one row a sample; the first column is an id too if it does not hold numbers."""
+    header, rows = _split_csv(path)
+    if not rows:
+        raise InputError(f"{path}: no rows below the header; give a header line, then one line a sample")
+    if all(map(_is_number, header)):
+        raise InputError(f"{path}: the first line holds numbers; add a header line with the columns' names")
+    first = rows[0][0]
+    identity = _id_columns(header) or ([0] if first and not _is_number(first) else [])
+    columns = [index for index in range(len(header)) if index not in identity]
+    names = [header[index] for index in columns]
+    features = np.empty((len(rows), len(columns)))
+    for number, row in enumerate(rows):
+        if len(row) != len(header):
+            raise InputError(f"{path}: row {number} has {len(row)} cells under {len(header)} columns; mend that row")
+        features[number] = _numbers([row[index] for index in columns], names, path, number)
+    return FeatureTable([row[identity[0]] for row in rows], features) if identity else _numbered(features)
+
+
+def _split_csv(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows that are not blank, parted by commas, semicolons or tabs as the header is."""
+    try:
+        text = path.read_text(encoding="utf-8-sig").lstrip("\n")
+        separator = max(",;\t", key=text.partition("\n")[0].count)
+        header, *rows = [line for line in csv.reader(StringIO(text), delimiter=separator) if line] or [[]]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: not a table in UTF-8 ({error}); save it again as CSV in UTF-8") from error
+    return header, rows
 
 
 def _numbers(cells: Sequence[str], columns: Sequence[str], path: Path, row: int) -> NDArray[np.float64]:
@@ -92,7 +112,7 @@ def _numbers(cells: Sequence[str], columns: Sequence[str], path: Path, row: int)
     except ValueError:
         bad = next(index for index, cell in enumerate(cells) if cell and not _is_number(cell))
         raise InputError(
-            f"{path}: row {row}, column {columns[bad]!r} is {cells[bad]!r}, not a number; "
+            f"{path}: row {row}, column {columns[bad]!r} is {cells[bad][:40]!r}, not a number; "
             "leave out columns that are no features (an id may come first)"
         ) from None
 
@@ -116,25 +136,25 @@ def _read_parquet(path: Path) -> FeatureTable:
         table = pyarrow.parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a parquet file ({error})") from error
-    kinds = pyarrow.types
-    named = [name for name in table.column_names if name.lower() in ID_NAMES]
-    text = [field.name for field in table.schema if kinds.is_string(field.type) or kinds.is_large_string(field.type)]
-    identity = next(iter(named + text), None)
+    kinds, types = pyarrow.types, table.schema.types
+    text = [index for index, kind in enumerate(types) if kinds.is_string(kind) or kinds.is_large_string(kind)]
+    identity = _id_columns(table.column_names) or text[:1]
     numeric = [
-        field.name
-        for field in table.schema
-        if (kinds.is_floating(field.type) or kinds.is_integer(field.type)) and field.name != identity
+        index
+        for index, kind in enumerate(types)
+        if (kinds.is_floating(kind) or kinds.is_integer(kind)) and index not in identity
     ]
     if not numeric:
         raise InputError(f"{path}: no column of numbers among {', '.join(table.column_names)}")
-    features = np.column_stack([table[name].to_numpy().astype(np.float64) for name in numeric])
-    ids = _numbered(features).ids if identity is None else [str(value) for value in table[identity].to_pylist()]
-    return FeatureTable(ids, features)
+    features = np.column_stack([table.column(index).to_numpy().astype(np.float64) for index in numeric])
+    if not identity:
+        return _numbered(features)
+    return FeatureTable([str(value) for value in table.column(identity[0]).to_pylist()], features)
 
 
 READERS: dict[str, Callable[[Path], FeatureTable]] = {
-    ".npy": _read_npy,
-    ".npz": _read_npz,
+    ".npy": _read_numpy,
+    ".npz": _read_numpy,
     ".csv": _read_csv,
     ".parquet": _read_parquet,
 }

@@ -82,7 +82,7 @@ def _frame(axes: Axes, plane: Floats, shares: Floats, title: str, scale: float) 
     axes.grid(color="#EEEEEE", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=12, color="#222222", pad=12)
+    axes.set_title(title, loc="left", fontsize=12, color="#222222", pad=12, parse_math=False)
     # Dots are small where there are many samples, those of the legend never.
     axes.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=9, handletextpad=0.3, markerscale=scale

@@ -109,9 +109,9 @@ class BallTree:
 
     def show(self, max_depth: int = 3) -> str:
         """Draw the first levels as text."""
-        return "\n".join(self._lines(0, "", max_depth))
+        return "\n".join(self._lines(0, max_depth))
 
-    def _lines(self, ball: int, indent: str, max_depth: int) -> Iterator[str]:
+    def _lines(self, ball: int, max_depth: int) -> Iterator[str]:
         end = "" if self.reason[ball] == "split" else f"  ({self.reason[ball]})"
         yield (
             f"ball {ball}: {self.size[ball]} samples, radius {self.radius[ball]:.3g}, "
@@ -120,6 +120,6 @@ class BallTree:
         if self.children[ball, 0] < 0 or self.depth[ball] >= max_depth:
             return
         for child, tee, pipe in zip(self.children[ball], ("├─ ", "└─ "), ("│  ", "   "), strict=True):
-            lines = self._lines(int(child), indent, max_depth)
+            lines = self._lines(int(child), max_depth)
             yield tee + next(lines)
             yield from (pipe + line for line in lines)

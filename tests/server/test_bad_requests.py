@@ -93,8 +93,8 @@ def test_a_picture_of_too_many_pixels_is_refused_by_its_header(client: httpx.Cli
 
 
 def test_an_upload_over_the_limit_is_refused(client: httpx.Client) -> None:
-    answer = client.post("/v1/count", files={"image": bytes(1_000_001)})
-    refused(answer, 413, "upload_too_large", "1,000,000 bytes")
+    answer = client.post("/v1/count", files={"image": bytes(4_000_001)})
+    refused(answer, 413, "upload_too_large", "4,000,000 bytes")
 
 
 def test_a_declared_size_over_the_limit_is_refused_before_anything_is_read(client: httpx.Client) -> None:

@@ -77,7 +77,7 @@ def test_health_model_and_figures_tell_what_runs(client: httpx.Client, street: b
     model = client.get("/v1/model").json()
     assert (model["name"], model["engine"], model["trust"]) == ("tiny", "torch", True)
     assert model["limits"] == {
-        "upload_bytes": 1_000_000,
+        "upload_bytes": 4_000_000,
         "pixels": 2_000_000,
         "queue": 16,
         "seconds": 30.0,

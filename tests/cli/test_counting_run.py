@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gbdgc.cli.counting_run import CountingRun, Moment, open_run
+from gbdgc.cli.counting_run import CountingRun, Moment, Tally, open_run
 from gbdgc.errors import InputError
 from gbdgc.result import Result
 
@@ -20,7 +20,16 @@ def result(source: str, count: float = 1.23456, time: float | None = None) -> Re
 
 def test_names_are_like_their_source_and_never_the_same_twice(tmp_path: Path) -> None:
     run = CountingRun(tmp_path)
-    sources = ["x/a.jpg", "y/a.png", "y/A.png", "a-2.jpg", "b\n[1]ß.jpg", "rtsp://host:554/door?x=1", "rtsp://..", "w" * 300]
+    sources = [
+        "x/a.jpg",
+        "y/a.png",
+        "y/A.png",
+        "a-2.jpg",
+        "b\n[1]ß.jpg",
+        "rtsp://host:554/door?x=1",
+        "rtsp://..",
+        "w" * 300,
+    ]
     names = [run.name_for(source) for source in sources]
     assert names[:7] == ["a", "a-2", "A-3", "a-2-2", "b_[1]ß", "host_554_door_x=1", "_"]
     assert len(names[7]) < 200
@@ -41,7 +50,11 @@ def test_what_is_done_is_known_again_and_a_video_by_its_end(tmp_path: Path) -> N
     for source in ("half.mp4", "whole.mp4"):
         run.add(result(source, 2, time=0.0))
         run.add(result(source, 3, time=0.5))
-    run.finish_video("whole.mp4", [Moment(0.0, 2), Moment(0.5, 3)], dropped=0)
+    tally = Tally()
+    for moment in (Moment(0.0, 2), Moment(0.5, 3)):
+        tally.add(moment)
+    run.finish_video("whole.mp4", tally, dropped=7)
+    assert (tmp_path / "videos.csv").read_text().splitlines()[1] == "whole.mp4,2,0.5,7,2.5,3"
     again = CountingRun(tmp_path)
     assert again.done == {"two\nlines, \udcff.jpg", "whole.mp4"}
     assert again.begun == {"half.mp4": [Moment(0.0, 2), Moment(0.5, 3)]}

@@ -1,16 +1,16 @@
 """What `gbdgc count` prints: data to stdout as each result comes, and everything else to stderr."""
 
-import csv
 import io
 import json
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from rich.markup import escape
 
-from gbdgc.cli.counting_run import ZONE, CountingRun, Record
+from gbdgc.cli.counting_run import ZONE, CountingRun, Record, csv_line, flat
 from gbdgc.progress import stderr
 
 Format = Literal["table", "json", "csv"]
@@ -39,12 +39,12 @@ def printer(format: Format, run: CountingRun, zones: Sequence[str], *, moving: b
     if format == "json":
         return lambda record: print(json.dumps(_located(record, run.folder), ensure_ascii=False), flush=True)
     if format == "csv":
-        _print_row(run.columns)
-        return lambda record: _print_row(_cells(_located(record, run.folder), run.columns))
+        print(csv_line(run.columns), end="", flush=True)
+        return partial(_print_csv, run=run)
     names = ["people", *(ZONE + name for name in zones), *(("smoothed", "time") if moving else ())]
     widths = [max(_NARROWEST, len(_title(name))) for name in names]
     print(*(f"{_title(name):>{width}}" for name, width in zip(names, widths, strict=True)), "source", sep="  ")
-    return lambda record: _print_table_row(record, names, widths)
+    return partial(_print_table_row, names=names, widths=widths)
 
 
 def say(kind: str, message: str) -> None:
@@ -63,16 +63,9 @@ def _located(record: Record, folder: Path) -> Record:
     return record | {kind: str(folder / record[kind]) for kind in ("overlay", "density") if record[kind]}
 
 
-def _cells(record: Record, columns: Sequence[str]) -> list[object]:
-    row = record | {"warnings": "; ".join(record["warnings"])}
-    row |= {ZONE + name: people for name, people in record["zones"].items()}
-    return [row[name] for name in columns]
-
-
-def _print_row(values: Sequence[object]) -> None:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(values)
-    print(text.getvalue(), end="", flush=True)
+def _print_csv(record: Record, run: CountingRun) -> None:
+    row = flat(_located(record, run.folder))
+    print(csv_line(row[name] for name in run.columns), end="", flush=True)
 
 
 def _print_table_row(record: Record, names: Sequence[str], widths: Sequence[int]) -> None:

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from gbdgc.errors import InputError
@@ -43,6 +42,23 @@ class Moment:
 
     time: float
     count: float
+
+
+@dataclass
+class Tally:
+    """What came of a video so far; of a stream that runs for days no more is kept."""
+
+    frames: int = 0
+    seconds: float = 0.0
+    total: float = 0.0
+    highest: float | None = None
+
+    def add(self, moment: Moment) -> None:
+        """Take one more count."""
+        self.frames += 1
+        self.seconds = moment.time
+        self.total += moment.count
+        self.highest = moment.count if self.highest is None else max(self.highest, moment.count)
 
 
 class CountingRun:
@@ -95,22 +111,19 @@ class CountingRun:
     def add(self, result: "Result", **more: str | None) -> Record:
         """Write a result into the table and return it as a record: what `Result.to_dict` gives, rounded, and more."""
         record = round_all(result.to_dict()) | {"clock": None, "overlay": None, "density": None} | more
-        row = record | {"warnings": "; ".join(record["warnings"])}
-        row |= {ZONE + name: people for name, people in record["zones"].items()}
-        _append(self.folder / COUNTS, self.columns, row)
+        _append(self.folder / COUNTS, self.columns, flat(record))
         self.counted += 1
         return record
 
-    def finish_video(self, source: str, series: Sequence[Moment], dropped: int) -> None:
+    def finish_video(self, source: str, tally: Tally, dropped: int) -> None:
         """Note that a video is counted to its end, and what came of it."""
-        counts = [moment.count for moment in series]
         facts = {
             "source": source,
-            "frames": len(series),
-            "seconds": series[-1].time if series else None,
+            "frames": tally.frames,
+            "seconds": tally.seconds,
             "dropped": dropped,
-            "mean": fmean(counts) if counts else None,
-            "highest": max(counts, default=None),
+            "mean": tally.total / tally.frames if tally.frames else None,
+            "highest": tally.highest,
         }
         _append(self.folder / VIDEOS, _VIDEO_COLUMNS, round_all(facts))
 
@@ -137,6 +150,19 @@ def open_run(name: str, settings: Mapping[str, Any], out: Path | None, *, resume
         with atomic_write(folder / CONFIG, "w") as file:
             json.dump(settings, file, indent=2)  # JSON is YAML too
     return run
+
+
+def flat(record: Record) -> Record:
+    """Return a record as a table has it: a column for each zone, and the warnings in one."""
+    zones = {ZONE + name: people for name, people in record["zones"].items()}
+    return record | zones | {"warnings": "; ".join(record["warnings"])}
+
+
+def csv_line(values: Iterable[object]) -> str:
+    """Return one row of CSV, with its newline."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(values)
+    return text.getvalue()
 
 
 def round_all(record: Mapping[str, Any]) -> Record:
@@ -200,6 +226,4 @@ def _append(path: Path, columns: Sequence[str], row: Mapping[str, object]) -> No
 
 
 def _line(values: Iterable[object]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(values)
-    return text.getvalue().encode("utf-8", "surrogateescape")
+    return csv_line(values).encode("utf-8", "surrogateescape")

@@ -1,7 +1,7 @@
 """Counting one source of `gbdgc count`: a picture, or something that moves."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from rich.progress import Progress
 
 from gbdgc.cli.counting_output import Printer, say, visible
-from gbdgc.cli.counting_run import CountingRun, Moment
+from gbdgc.cli.counting_run import CountingRun, Moment, Tally
 from gbdgc.errors import InputError
 
 if TYPE_CHECKING:
     from gbdgc.counter import Counter
     from gbdgc.data.images import RGB
     from gbdgc.result import Result, Zone
-    from gbdgc.video import Frames, VideoWriter
+    from gbdgc.video import Frames, Smoother, VideoWriter
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ def count_video(job: Job, source: str, *, every: float, seconds: float | None, a
     alone
         Whether nothing waits behind it: a live stream without an end would keep the others waiting for ever.
     """
-    from gbdgc.video import frames
+    from gbdgc.video import Smoother, frames
     from gbdgc.video.sources import public_name
 
     name = public_name(source)
-    series = job.run.begun[name]
-    after = series[-1].time if series else -1.0
+    before = job.run.begun[name]
+    after = before[-1].time if before else -1.0
     try:
         reader = frames(source, every, after=after, seconds=seconds, report=lambda text: say("warning", text))
         if reader.live and seconds is None and not alone:
@@ -96,36 +96,39 @@ def count_video(job: Job, source: str, *, every: float, seconds: float | None, a
         job.fail(name, error)
         return
     if reader.live:
-        series.clear()  # its clock starts anew
+        before.clear()  # its clock starts anew
+    tally, smoother = Tally(), Smoother()
+    for moment in before:
+        tally.add(moment)
+        smoother(moment.count, moment.time)
     rate = min(reader.rate, 1 / every) if every else reader.rate
     lengths = [length for length in (seconds, None if reader.live else reader.duration) if length is not None]
     expected = math.ceil(min(lengths) * rate) if lengths else None
-    task = job.bar.add_task(visible(Path(name).name), total=expected, completed=len(series))
+    task = job.bar.add_task(visible(Path(name).name), total=expected, completed=tally.frames)
     try:
-        for result in _counted_frames(job, name, reader, series, fps=rate):
-            series.append(Moment(result.time or 0.0, result.count))
-            job.bar.advance(task)
-        job.run.finish_video(name, series, reader.dropped)
+        with closing(_counted_frames(job, name, reader, smoother, fps=rate)) as results:
+            for result in results:
+                tally.add(Moment(result.time or 0.0, result.count))
+                job.bar.advance(task)
+        job.run.finish_video(name, tally, reader.dropped)
     except InputError as error:
         job.fail(name, error)
     finally:
-        job.bar.update(task, total=len(series))
+        job.bar.update(task, total=tally.frames)
         if reader.dropped:
             say("note", f"{name}: {reader.dropped:,} frames dropped, which came faster than they could be counted")
 
 
-def _counted_frames(job: Job, name: str, reader: "Frames", series: Sequence[Moment], fps: float) -> "Iterator[Result]":
+def _counted_frames(
+    job: Job, name: str, reader: "Frames", smoother: "Smoother", fps: float
+) -> "Generator[Result, None, None]":
     """Count frame after frame; each is yielded when all that is made of it is written."""
-    from gbdgc.video import Smoother
-
-    smoother = Smoother()
-    for moment in series:
-        smoother(moment.count, moment.time)
     stem = job.run.name_for(name)
     overlay = f"overlays/{stem}.mp4" if job.overlays else None
     doubtful = 0
     with closing(reader), closing(_Film(job.run.folder / f"overlays/{stem}.mp4", fps)) as film:
         for frame in reader:
+            clock = datetime.now().astimezone().isoformat(timespec="milliseconds") if reader.live else None
             result = job.count(frame.image, name)
             result = replace(result, time=frame.time, smoothed=smoother(result.count, frame.time))
             if result.warnings and not doubtful:
@@ -136,7 +139,6 @@ def _counted_frames(job: Job, name: str, reader: "Frames", series: Sequence[Mome
                 result.save(job.run.folder / density)
             if overlay is not None:
                 film.add(result)
-            clock = datetime.now().astimezone().isoformat(timespec="milliseconds") if reader.live else None
             job.show(job.run.add(result, overlay=overlay, density=density, clock=clock))
             yield result
     if doubtful > 1:

@@ -116,7 +116,7 @@ def test_convert_prints_the_manifest_and_nothing_else(run, good, tmp_path):
     answer = run("convert", good, tmp_path / "out", "--max-side", 80)
     assert answer.returncode == 0
     assert answer.stdout == f"{tmp_path / 'out' / 'manifest.jsonl'}\n"
-    assert "3 pictures: 3 resized or turned, 0 copied, 0 there already" in answer.stderr
+    assert "3 pictures read as manifest: 3 resized or turned, 0 copied, 0 there already" in answer.stderr
 
 
 def test_convert_is_strict_unless_told_and_its_exit_code_says_what_was_left_out(run, bad, tmp_path):
@@ -129,6 +129,38 @@ def test_convert_is_strict_unless_told_and_its_exit_code_says_what_was_left_out(
     assert Path(lenient.stdout.strip()).is_file()
     assert "left out, 1:" in lenient.stderr
     assert "3 there already" in lenient.stderr
+
+
+def test_every_command_takes_the_point_of_a_box(run, tmp_path):
+    draw(tmp_path / "boxes/a.png", 0)
+    box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, -15, 20, 30]}
+    categories, images = [{"id": 1, "name": "head"}], [{"id": 1, "file_name": "a.png", "width": 160, "height": 120}]
+    content = {"images": images, "annotations": [box], "categories": categories}
+    (tmp_path / "boxes/labels.json").write_text(json.dumps(content))
+    assert run("check", "boxes").returncode == 1  # the head of this box is above the picture, its centre is not
+    assert run("check", "boxes", "--point", "centre").returncode == 0
+    assert run("show", "boxes", "--point", "centre").returncode == 0
+    assert run("convert", "boxes", "out", "--point", "centre").returncode == 0
+    assert json.loads((tmp_path / "out/manifest.jsonl").read_text())["points"] == [[20, 0]]
+    assert run("show", "boxes", "--point", "foot").returncode == 2
+
+
+def test_brackets_in_the_name_of_a_split_and_dots_in_that_of_a_folder_are_kept(run, good, tmp_path):
+    lines = (good / "manifest.jsonl").read_text().replace("train", "[/] [red]day")
+    (good / "manifest.jsonl").write_text(lines)
+    good.rename(tmp_path / "crowds.v2")
+    answer = run("show", "crowds.v2")
+    assert answer.returncode == 0, answer.stderr
+    assert "[/] [red]day" in answer.stdout
+    assert answer.stdout.splitlines()[-1] == "contact sheet: runs/data-show/crowds.v2-1/contact_sheet.html"
+
+
+@pytest.mark.parametrize("command", [("check", "good", "--out"), ("show", "good", "--out"), ("convert", "good")])
+def test_a_file_where_the_results_are_to_go_is_named(run, good, tmp_path, command):
+    (tmp_path / "taken").touch()
+    answer = run(*command, "taken")
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "error: taken: this folder cannot be made" in answer.stderr
 
 
 @pytest.mark.slow
@@ -173,7 +205,16 @@ def test_demo_draws_what_the_other_commands_read(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("check",), ("convert", "only-one"), ("show", "x", "--imagse", "3"), ("chekc", "x")]
+    "arguments",
+    [
+        ("check",),
+        ("convert", "only-one"),
+        ("show", "x", "--imagse", "3"),
+        ("show", "x", "--images", "-1"),
+        ("demo", "x", "--images", "1"),
+        ("demo", "x", "--seed", "-1"),
+        ("chekc", "x"),
+    ],
 )
 def test_wrong_usage_is_2(run, arguments):
     answer = run(*arguments)

@@ -5,9 +5,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
 if TYPE_CHECKING:
     from gbdgc.data import Dataset
@@ -19,8 +20,17 @@ app = App(name="data", help="Convert, check and look at labelled crowds, or draw
 MAX_PIXELS = 200_000_000  # as in gbdgc.data.images, which help need not import
 _SHOWN_OF_A_KIND = 24
 
+# What several commands take.
+Data = Annotated[Path, Parameter(help="A data set: a folder or a label file.")]
+Format = Annotated[str, Parameter(help="The format of the labels; auto recognises it.")]
+Point = Annotated[
+    Literal["head", "centre"], Parameter(help="Where labels are boxes: the point of a box that stands for its person.")
+]
 Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]
-SkipBad = Annotated[bool, Parameter(negative="", show_default=False)]
+SkipBad = Annotated[
+    bool, Parameter(negative="", show_default=False, help="Leave out what cannot be read, and list it.")
+]
+MaxPixels = Annotated[int, Parameter(help="Refuse larger pictures.")]
 
 
 @app.command
@@ -29,12 +39,13 @@ def convert(
     dest: Path,
     /,
     *,
-    format: str = "auto",
+    format: Format = "auto",
+    point: Point = "head",
     max_side: int = 1920,
     min_side: int | None = None,
     quality: int = 95,
     skip_bad: SkipBad = False,
-    max_pixels: int = MAX_PIXELS,
+    max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
     """Write DEST/images and DEST/manifest.jsonl: pictures of a bounded size, their points with them.
 
@@ -46,29 +57,23 @@ def convert(
         A data set: a folder or a label file. Nothing is written there.
     dest
         The folder for the converted data set.
-    format
-        The format of the labels; auto recognises it.
     max_side
         Make a picture smaller whose longer side is over this.
     min_side
         Make a picture larger whose shorter side is under this.
     quality
         Of the JPEGs, from 1 to 100. A picture that keeps its size is copied as it is.
-    skip_bad
-        Leave out what cannot be read, and list it.
-    max_pixels
-        Refuse larger pictures.
     """
     from gbdgc.data.converting import Settings
     from gbdgc.data.converting import convert as run_conversion
     from gbdgc.progress import stderr, stdout
 
     settings = Settings(max_side, min_side, quality, max_pixels)
-    result = run_conversion(src, dest, format, settings=settings, skip_bad=skip_bad)
+    result = run_conversion(src, dest, format, settings=settings, skip_bad=skip_bad, point=point)
     _report_left_out(result.dataset.problems)
     stderr.print(
-        f"{len(result.dataset)} pictures: {result.redrawn} resized or turned, {result.copied} copied, "
-        f"{result.kept} there already"
+        f"{len(result.dataset)} pictures read as {result.format}: {result.redrawn} resized or turned, "
+        f"{result.copied} copied, {result.kept} there already"
     )
     stdout.print(str(result.manifest), markup=False, soft_wrap=True)
     sys.exit(1 if result.dataset.problems else 0)
@@ -76,22 +81,23 @@ def convert(
 
 @app.command
 def check(
-    data: Path, /, *, format: str = "auto", as_json: Json = False, out: Path | None = None, max_pixels: int = MAX_PIXELS
+    data: Data,
+    /,
+    *,
+    format: Format = "auto",
+    point: Point = "head",
+    as_json: Json = False,
+    out: Path | None = None,
+    max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
     """Look for what is wrong: bad files and points, missing labels, the same picture twice. Exit code 1 if any.
 
     Parameters
     ----------
-    data
-        A data set: a folder or a label file.
-    format
-        The format of the labels; auto recognises it.
     as_json
         Print every finding as JSON instead of a table.
     out
         The folder for findings.json and the contact sheet; otherwise runs/data-check/NAME-N.
-    max_pixels
-        Refuse larger pictures.
     """
     from gbdgc.cli.data_tables import findings_table
     from gbdgc.data import load_dataset
@@ -100,10 +106,10 @@ def check(
     from gbdgc.files import atomic_write
     from gbdgc.progress import stdout
 
-    dataset = load_dataset(data, format, skip_bad=True, max_pixels=max_pixels)
+    dataset = load_dataset(data, format, skip_bad=True, max_pixels=max_pixels, point=point)
+    folder = _run_folder("data-check", data, out)
     findings = find_problems(dataset, max_pixels=max_pixels)
     wrong = sum(finding.wrong for finding in findings)
-    folder = _run_folder("data-check", data, out)
     report = {
         "data": str(data),
         "format": dataset.format,
@@ -136,34 +142,27 @@ def check(
 
 @app.command
 def show(
-    data: Path,
+    data: Data,
     /,
     *,
-    format: str = "auto",
-    images: int = 48,
+    format: Format = "auto",
+    point: Point = "head",
+    images: Annotated[int, Parameter(validator=Number(gte=0))] = 48,
     as_json: Json = False,
     out: Path | None = None,
     skip_bad: SkipBad = False,
-    max_pixels: int = MAX_PIXELS,
+    max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
     """Print the statistics of a data set, and make a contact sheet from its emptiest picture to its fullest.
 
     Parameters
     ----------
-    data
-        A data set: a folder or a label file.
-    format
-        The format of the labels; auto recognises it.
     images
         How many pictures the contact sheet has.
     as_json
         Print the statistics as JSON instead of tables.
     out
         The folder for the contact sheet; otherwise runs/data-show/NAME-N.
-    skip_bad
-        Leave out what cannot be read, and list it.
-    max_pixels
-        Refuse larger pictures.
     """
     from gbdgc.cli.data_tables import histogram_table, summary_table
     from gbdgc.data import load_dataset
@@ -171,7 +170,7 @@ def show(
     from gbdgc.data.statistics import across_counts, histogram, summarise_splits, tag_counts
     from gbdgc.progress import stdout
 
-    dataset = load_dataset(data, format, skip_bad=skip_bad, max_pixels=max_pixels)
+    dataset = load_dataset(data, format, skip_bad=skip_bad, max_pixels=max_pixels, point=point)
     summaries, bins, tags = summarise_splits(dataset), histogram(dataset), tag_counts(dataset)
     folder = _run_folder("data-show", data, out)
     chosen = across_counts(dataset, images)
@@ -214,7 +213,13 @@ def show(
 
 
 @app.command
-def demo(dest: Path, /, *, images: int = 60, seed: int = 0) -> None:
+def demo(
+    dest: Path,
+    /,
+    *,
+    images: Annotated[int, Parameter(validator=Number(gte=2))] = 60,
+    seed: Annotated[int, Parameter(validator=Number(gte=0))] = 0,
+) -> None:
     """Draw crowds: a source data set that mixes several domains, and targets of domains it does not have.
 
     Parameters
@@ -222,16 +227,13 @@ def demo(dest: Path, /, *, images: int = 60, seed: int = 0) -> None:
     dest
         The folder; DEST/source and DEST/targets are made in it.
     images
-        How many pictures the source has; a fifth of them, and as many of each target, are for testing.
+        How many pictures the source has, at least 2; a fifth of them, and as many of each target, are for testing.
     seed
         Another seed, other pictures.
     """
     from gbdgc.data.synthetic import draw_demo
-    from gbdgc.errors import InputError
     from gbdgc.progress import stderr, stdout
 
-    if images < 2:
-        raise InputError(f"--images {images}: a source needs at least 2 pictures, one to train and one to test on")
     test = max(images // 5, 1)
     draw_demo(dest, seed=seed, train=images - test, test=test)
     for folder in (dest / "source", *sorted((dest / "targets").iterdir())):
@@ -242,11 +244,10 @@ def demo(dest: Path, /, *, images: int = 60, seed: int = 0) -> None:
 def _run_folder(command: str, data: Path, out: Path | None) -> Path:
     from gbdgc.runs import new_run_folder, write_environment
 
-    if out is None:
-        out = new_run_folder(command, data.resolve().stem or "data")
-    out.mkdir(parents=True, exist_ok=True)
-    write_environment(out)
-    return out
+    place = data.resolve()
+    folder = out or new_run_folder(command, (place.name if place.is_dir() else place.stem) or "data")
+    write_environment(folder)
+    return folder
 
 
 def _say_where(sheet: Path, as_json: bool) -> None:

@@ -29,7 +29,7 @@ def summary_table(summaries: Mapping[str, Summary], format: str) -> Table:
     table = Table(title=f"read as {format}", title_justify="left", title_style="dim")
     table.add_column("")
     for name in summaries:
-        table.add_column(name, justify="right")
+        table.add_column(escape(name), justify="right")
     columns = summaries.values()
     table.add_row("pictures", *(f"{each.images:,}" for each in columns))
     table.add_row("labelled", *(f"{each.labelled:,}" for each in columns))

@@ -21,11 +21,11 @@ from PIL import Image
 from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, RGB, image_orientation, read_image
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.parallel import map_unordered
-from gbdgc.data.reading import load_dataset
+from gbdgc.data.reading import BoxPoint, load_dataset
 from gbdgc.data.sample import Points, Sample
 from gbdgc.data.transforms import resize
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import atomic_write, make_folder
 from gbdgc.progress import track
 
 _IMAGES = "images"
@@ -64,10 +64,14 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What a conversion did: how many pictures it drew anew, copied, and found done; and what is there now."""
+    """What a conversion did: how many pictures it drew anew, copied, and found done; and what is there now.
+
+    ``format`` is what the source was read as.
+    """
 
     dataset: Dataset
     manifest: Path
+    format: str
     redrawn: int
     copied: int
     kept: int
@@ -103,12 +107,14 @@ def convert(
     settings: Settings | None = None,
     skip_bad: bool = False,
     workers: int | None = None,
+    point: BoxPoint = "head",
 ) -> Conversion:
     """Write ``dest/images`` and ``dest/manifest.jsonl`` from a data set in any format.
 
     A picture whose longer side is over ``settings.max_side`` is made smaller, one whose shorter side is under
     ``settings.min_side`` larger (where a picture is too long to have both, the second counts), as JPEG and its points
-    with it. Any other is copied byte for byte, unless it is stored rotated: then it is written upright.
+    with it. Any other is copied byte for byte, unless it is stored rotated: then it is written upright. ``format`` and
+    ``point`` are those of `load_dataset`.
 
     Raises
     ------
@@ -118,7 +124,7 @@ def convert(
     """
     settings = settings or Settings()
     source, dest = Path(source), Path(dest)
-    dataset = load_dataset(source, format, skip_bad=True, max_pixels=settings.max_pixels)
+    dataset = load_dataset(source, format, skip_bad=True, max_pixels=settings.max_pixels, point=point)
     _refuse_overlap(source, dest, dataset)
     before = _read_journal(dest)
     jobs = _jobs(dataset, settings)
@@ -133,7 +139,7 @@ def convert(
     )
     manifest = converted.save(dest / _MANIFEST)
     copied = sum(each.copied for each in new.values())
-    return Conversion(converted, manifest, len(new) - copied, copied, len(kept))
+    return Conversion(converted, manifest, dataset.format, len(new) - copied, copied, len(kept))
 
 
 def _refuse_overlap(source: Path, dest: Path, dataset: Dataset) -> None:
@@ -190,6 +196,7 @@ def _convert_missing(
     """Convert on all cores; return what is done, by id, and what is wrong with the others."""
     done: dict[str, _Done] = {}
     problems: list[str] = []
+    make_folder(dest)
     try:
         (dest / _MANIFEST).unlink(missing_ok=True)
         for leftover in (dest / _IMAGES).rglob(".*.part"):

@@ -29,6 +29,9 @@ def test_nothing_to_read_is_an_error_that_lists_the_formats(tmp_path):
         load_dataset(tmp_path)
     with pytest.raises(InputError, match=r"missing: no such file or folder"):
         load_dataset(tmp_path / "missing")
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(InputError, match=r"notes.txt: this file does not look like data in a format known here"):
+        load_dataset(tmp_path / "notes.txt")
 
 
 @pytest.fixture

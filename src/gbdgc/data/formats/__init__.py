@@ -55,9 +55,10 @@ def recognise(path: Path) -> str:
     Labels in a layout that no reader knows are an error, not a folder of pictures without labels.
     """
     if (found := looks_like(path)) is None:
+        verdict = "nothing here looks" if path.is_dir() else "this file does not look"
         raise InputError(
-            f"{path}: {'nothing here' if path.is_dir() else 'this file'} looks like data in a format known here "
-            f"({', '.join(READERS)}); if it is one of these, name it with --format to learn what is missing"
+            f"{path}: {verdict} like data in a format known here ({', '.join(READERS)}); "
+            "if it is one of these, name it with --format to learn what is missing"
         )
     name, _ = found
     if name == "folder" and (stray := _stray_labels(path)):

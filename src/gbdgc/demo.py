@@ -1,7 +1,7 @@
 """`make demo`: the main job from end to end on drawn crowds.
 
 Draws a source with several latent domains and targets that it does not have, trains the method and plain regression in
-the same way, counts the targets, and says how well the domains were found.
+the same way, counts the targets, says how well the domains were found, and writes the report.
 """
 
 import csv
@@ -11,36 +11,35 @@ from pathlib import Path
 from rich.table import Table
 from sklearn.metrics import adjusted_rand_score
 
-from gbdgc.checkpoint import load_model
 from gbdgc.data import load_dataset
 from gbdgc.data.synthetic import draw_demo
 from gbdgc.errors import InputError
-from gbdgc.evaluation import count_dataset, summarise
+from gbdgc.evaluation import evaluate
 from gbdgc.models.weights import load_weights
-from gbdgc.progress import stderr, stdout, track
+from gbdgc.progress import stderr, stdout
+from gbdgc.report import write_report
 from gbdgc.runs import new_run_folder
 from gbdgc.training import Run, train
 
 METHODS = {"gbdgc": "gbdgc", "erm": "plain regression"}
+TRAIN, TEST = 60, 12
+"""Pictures of the source, and of each unseen target."""
+
+Errors = dict[str, dict[str, float]]
 
 
 def main() -> None:
     """Draw, train, count, compare."""
     folder = new_run_folder("demo", "crowds")
-    data = draw_demo(folder / "data")
+    data = draw_demo(folder / "data", train=TRAIN, test=TEST)
     runs = {method: train_one(method, data / "source", folder / method) for method in METHODS}
-    targets = sorted((data / "targets").iterdir())
-    table = Table("counted", "pictures", *(f"{label} MAE / RMSE" for label in METHODS.values()))
-    errors = {method: errors_of(run, targets) for method, run in runs.items()}
-    for place in errors["gbdgc"]:
-        cells = [f"{errors[method][place]['mae']:.1f} / {errors[method][place]['rmse']:.1f}" for method in METHODS]
-        table.add_row(place, str(errors["gbdgc"][place]["images"]), *cells)
-    stdout.print(table)
+    stdout.print(comparison({method: errors_of(run, data / "targets") for method, run in runs.items()}))
     stdout.print(
         f"latent domains found in the source against the drawn truth: ARI {domain_agreement(runs['gbdgc']):.2f}"
     )
-    stdout.print("models chosen by the source's validation part; the targets were never looked at before this table")
-    stdout.print(f"everything is in {folder}", soft_wrap=True)
+    stdout.print("models chosen by the source's own kept-aside part; no target was looked at before this table")
+    stdout.print(f"report: {write_report(runs['gbdgc'].folder)}", soft_wrap=True)
+    stdout.print(f"run: {folder}", soft_wrap=True)
 
 
 def train_one(method: str, source: Path, folder: Path) -> Run:
@@ -58,13 +57,20 @@ def train_one(method: str, source: Path, folder: Path) -> Run:
     return run
 
 
-def errors_of(run: Run, targets: list[Path]) -> dict[str, dict[str, float]]:
-    """Return the errors on the source's validation part and on each unseen target."""
-    network, info, _ = load_model(run.best)
-    errors = {"source, kept aside": info["validation"]}
-    for target in track(targets, "counting unseen targets", unit="targets"):
-        errors[f"unseen {target.name}"] = summarise(count_dataset(network, load_dataset(target)))
-    return errors
+def errors_of(run: Run, targets: Path) -> Errors:
+    """Return the errors on the source's kept-aside part and on each unseen target."""
+    kept = min((record["validation"] for record in run.metrics), key=lambda errors: errors["mae"])
+    done = evaluate(run.best, sorted(targets.iterdir()), out=run.folder / "eval")
+    unseen = {name: {"mae": e["mae"]["value"], "rmse": e["rmse"]["value"]} for name, e in done.summary["data"].items()}
+    return {"source, kept aside": kept} | {f"unseen {name}": errors for name, errors in unseen.items()}
+
+
+def comparison(errors: dict[str, Errors]) -> Table:
+    """Put the methods side by side."""
+    table = Table("counted", *(f"{METHODS[method]}: MAE / RMSE" for method in errors))
+    for place in next(iter(errors.values())):
+        table.add_row(place, *(f"{own[place]['mae']:.1f} / {own[place]['rmse']:.1f}" for own in errors.values()))
+    return table
 
 
 def domain_agreement(run: Run) -> float:

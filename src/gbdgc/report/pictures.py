@@ -75,10 +75,15 @@ def draw_panel(row: Row, album: Album, counter: Counter, side: int) -> Panel | N
     except InputError:
         album.missing.add(row.data)
         return None
-    truth = density_map(sample.points, sample.height, sample.width, stride=result.stride)
+    size = sample.height, sample.width
+    truth = density_map(sample.points, *size, stride=result.stride)
     maps = [_smoothed(cells) for cells in (truth, result.cells)]
-    # One scale for both: else a prediction that is far too low would look as bright as the truth.
-    peak = max(float(maps[0].max()), float(maps[1].max()) / 4, 1e-9)
+    # One scale for both: else a prediction that is far too low would look as bright as the truth. A person who stands
+    # alone sets its least end: an empty place is dark, and so is a haze of a few people spread all over it.
+    alone = density_map(
+        np.array([[sample.width / 2, sample.height / 2]], dtype=np.float32), *size, stride=result.stride
+    )
+    peak = max(float(maps[0].max()), float(_smoothed(alone).max()))
     coloured = [_coloured(cells / peak, sample.width, sample.height, side) for cells in maps]
     return Panel(row, jpeg(read_image(sample.image), side), *coloured)
 

@@ -27,7 +27,7 @@ THUMBNAIL_BYTES = 6_000_000
 """What the pictures behind the dots may take in the page, so that it can still be sent to somebody."""
 
 _WORST, _QUALITATIVE = 12, 6
-_DOT_SIDE, _SHEET_SIDE, _PANEL_SIDE = 480, 176, 420
+_DOT_SIDE, _SHEET_SIDE, _PANEL_SIDE = 340, 176, 400
 
 Key = tuple[str, str]
 """A picture: its data set and its id."""
@@ -87,6 +87,7 @@ def _content(training: Training, found: list[Evaluation], thumbnail_bytes: int) 
         "chosen": _CHOSEN.get(str(training.config["train"]["selection"]), training.config["train"]["selection"]),
         "matrix": _matrix(training, found),
         "agreement": figures.agreement(rows) if rows else None,
+        "shown_domains": sorted({row.domain for row in rows if row.domain is not None}),
         "by_density": {evaluation.data: evaluation.errors["by_density"] for evaluation in found},
         "by_domain": {evaluation.data: _by_domain(evaluation.rows) for evaluation in found},
         "worst": [shown[_key(row)] for row in worst if _key(row) in shown],

@@ -96,8 +96,7 @@ function makeDepthMovable(slider) {
   const output = document.querySelector("output[for=depth]");
   function show() {
     for (const level of levels) level.classList.toggle("shown", level.dataset.depth === slider.value);
-    const balls = levels[Number(slider.value)].dataset.balls;
-    output.textContent = `${slider.value} splits deep, ${balls} balls`;
+    output.textContent = `${slider.value} deep, balls: ${levels[Number(slider.value)].dataset.balls}`;
   }
   slider.addEventListener("input", show);
   show();

@@ -3,12 +3,14 @@
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import gbdgc
 from gbdgc.counter import Counter
+from gbdgc.data import Dataset, load_dataset
 from gbdgc.errors import InputError
 from gbdgc.evaluation import Evaluation, evaluate, read_table
 from gbdgc.evaluation.table import COLUMNS
@@ -126,20 +128,23 @@ def test_a_picture_that_cannot_be_read_is_reported_and_the_others_are_counted(
 def test_the_test_part_is_counted_unless_told_and_val_where_its_labels_are_hidden(
     model: Path, crowd: Crowd, tmp_path: Path
 ) -> None:
-    from gbdgc.data import Dataset, load_dataset
+    def truths(name: str, split: str | None = None, **parts: list[int | None]) -> set[int | None]:
+        """Count a data set with these parts and return which pictures were taken."""
+        samples = [
+            replace(sample, id=f"{part}{sample.id}")
+            for part, counts in parts.items()
+            for sample in load_dataset(crowd(f"{name} {part}", counts, split=part))
+        ]
+        place = Dataset(samples).save(tmp_path / f"{name}.jsonl")
+        return {row.truth for row in evaluate(model, [place], split=split, out=tmp_path / name).rows}
 
-    parts = {"train": [1], "val": [2, 2], "test": [None]}
-    samples = [
-        sample for split, counts in parts.items() for sample in load_dataset(crowd(split, counts, split=split)).samples
-    ]
-    hidden = Dataset(
-        gbdgc.Sample(f"{s.split}{s.id}", s.image, s.width, s.height, s.points, s.split) for s in samples
-    ).save(tmp_path / "all.jsonl")
-    assert {row.truth for row in evaluate(model, [hidden], out=tmp_path / "val").rows} == {2}
-    assert {row.truth for row in evaluate(model, [hidden], split="train", out=tmp_path / "train").rows} == {1}
-    assert {row.truth for row in evaluate(model, [hidden], split="test", out=tmp_path / "test").rows} == {None}
+    assert truths("open", train=[1], val=[2], test=[3]) == {3}
+    assert truths("hidden", train=[1], val=[2], test=[None]) == {2}
+    assert truths("told", "train", train=[1], val=[2]) == {1}
+    assert truths("submission", "test", val=[2], test=[None]) == {None}
+    assert truths("everything", "all", train=[1], val=[2]) == {1, 2}
     with pytest.raises(InputError, match="--split"):
-        evaluate(model, [crowd("only train", [1], split="train")], out=tmp_path / "none")
+        truths("only train", train=[1])
     assert len(evaluate(model, [crowd("unsplit", [1, 2], split=None)], out=tmp_path / "unsplit").rows) == 2
 
 

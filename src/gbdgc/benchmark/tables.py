@@ -15,6 +15,7 @@ Column = tuple[str, ...]
 """The headings above a column, the outermost first."""
 
 PUBLISHED, OURS = "published", "ours"
+DECIMALS = 1
 _ORDER = ("SHA", "SHB", "QNRF", "NWPU")
 _CAPTIONS = {
     "transfer": "Errors on data sets never seen in training",
@@ -34,6 +35,11 @@ class Value:
     mean: float
     low: float | None = None
     high: float | None = None
+
+    @property
+    def shown(self) -> float:
+        """The mean with the decimals that tables print."""
+        return round(self.mean, DECIMALS)
 
 
 @dataclass(frozen=True)
@@ -67,12 +73,13 @@ class Table:
         choose = min if self.lower_is_better else max
         for line in self.lines:
             for column, value in line.values.items():
-                best[line.section, column] = choose(best.get((line.section, column), value.mean), value.mean)
+                place = (line.section, column)
+                best[place] = choose(best.get(place, value.shown), value.shown)
         object.__setattr__(self, "best", best)
 
     def is_best(self, line: Line, column: Column) -> bool:
-        """Tell whether a line has the best number of its column."""
-        return column in line.values and line.values[column].mean == self.best[line.section, column]
+        """Tell whether a line has the best number of its column; what looks the same is as good."""
+        return column in line.values and line.values[column].shown == self.best[line.section, column]
 
 
 def build_tables(benchmark: str, cells: Sequence[Cell]) -> list[Table]:
@@ -128,7 +135,7 @@ def _error_table(name: str, cells: Sequence[Cell]) -> Table:
         name=name,
         caption=_CAPTIONS[name],
         heads=("Method", "Numbers", *["Venue"] * with_venue),
-        levels=("Source", "Target", ""),
+        levels=("Source", "Target", "Measure"),
         columns=columns,
         lines=lines,
         notes=[*_notes(cells), 'RMSE is what papers of this field call "MSE"'],
@@ -160,7 +167,7 @@ def _separation_table(cells: Sequence[Cell]) -> Table:
         name="separation",
         caption=_CAPTIONS["separation"],
         heads=("Source", "Partition", "Numbers"),
-        levels=("", ""),
+        levels=("When", "Measure"),
         columns=columns,
         lines=lines,
         notes=_notes(cells),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import rich.table
 from rich.markup import escape
 
-from gbdgc.benchmark.tables import Column, Line, Table
+from gbdgc.benchmark.tables import DECIMALS, Column, Line, Table
 from gbdgc.files import atomic_write
 
 _NOTHING = "–"
@@ -69,8 +69,7 @@ def to_csv(tables: Sequence[Table]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     for table in tables:
-        levels = [level or f"heading_{place}" for place, level in enumerate(table.levels, start=1)]
-        writer.writerow(["table", *map(str.lower, table.heads), *map(str.lower, levels), "value", "low", "high"])
+        writer.writerow(["table", *map(str.lower, (*table.heads, *table.levels)), "value", "low", "high"])
         for line in table.lines:
             for column, value in line.values.items():
                 ends = ["" if end is None else end for end in (value.low, value.high)]
@@ -111,12 +110,12 @@ def _cells(table: Table, line: Line) -> list[tuple[str, bool]]:
 
 
 def _number(line: Line, column: Column) -> str:
-    return f"{line.values[column].mean:.1f}" if column in line.values else _NOTHING
+    return f"{line.values[column].mean:.{DECIMALS}f}" if column in line.values else _NOTHING
 
 
 def _interval(line: Line, column: Column) -> str:
     value = line.values.get(column)
-    return "" if value is None or value.low is None else f"({value.low:.1f}–{value.high:.1f})"
+    return "" if value is None or value.low is None else f"({value.low:.{DECIMALS}f}–{value.high:.{DECIMALS}f})"
 
 
 def _markdown(table: Table) -> str:

@@ -1,0 +1,120 @@
+"""One picture of 1024 x 768 on every engine, against plain eager torch, for both backbones.
+
+Run with ``python benchmarks/inference.py [--size 1024x768] [--rounds 5] [--backbones compact vgg16]``. All are measured
+in turns in this run; the ratios are what counts. The weights are random, which changes no time. Drift is printed for
+what it is: how far runtimes differ on such weights; `gbdgc export` measures it for a trained model on real pictures.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gbdgc import checkpoint, export
+from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
+from gbdgc.engines import OnnxEngine, OpenVinoEngine, TorchEngine, pack
+from gbdgc.models import build_network
+from gbdgc.tiling import stack
+from timing import fastest, verdict
+
+Images = NDArray[np.float32]
+EAGER, LAST = "torch, contiguous (eager)", "torch, channels_last (ours)"
+LIMITS = {"onnx fp32": 0.8, "openvino fp32": 0.8, "onnx int8": 0.45, "openvino int8": 0.45}
+# Not getrusage: its mark begins with the memory of the process that forked this one.
+PEAK = (
+    "import re, sys, numpy, gbdgc\n"
+    "width, height = int(sys.argv[2]), int(sys.argv[3])\n"
+    "gbdgc.Counter.load(sys.argv[1])(numpy.zeros((height, width, 3), numpy.uint8))\n"
+    "print(int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) / 1024)\n"
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", default="1024x768")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--backbones", nargs="+", default=["compact", "vgg16"])
+    arguments = parser.parse_args()
+    width, height = (int(side) for side in arguments.size.split("x"))
+    scenes = [draw_scene(domain, np.random.default_rng(0), (width, height))[0] for domain in SOURCE_DOMAINS]
+    images = [np.ascontiguousarray(stack([scene])) for scene in scenes]
+    ours: dict[str, float] = {}
+    for backbone in arguments.backbones:
+        with TemporaryDirectory() as folder:
+            ours[backbone] = compare(backbone, images, Path(folder), arguments.rounds, (width, height))
+    if {"compact", "vgg16"} <= ours.keys():
+        print("compact against vgg16, both in torch with channels_last")
+        verdict("time of vgg16's", ours["compact"] / ours["vgg16"], at_most=0.1)
+
+
+def compare(backbone: str, images: list[Images], folder: Path, rounds: int, size: tuple[int, int]) -> float:
+    """Print the figures of one backbone; return the seconds that torch takes as we run it."""
+    files = write_models(backbone, images, folder)
+    works: dict[str, Callable[[Images], Images]] = {
+        EAGER: eager(files["torch"]),
+        LAST: channels_last(files["torch"]),
+        **{name: OnnxEngine(path) for name, path in files.items() if path.suffix == ".onnx"},
+        **{name: OpenVinoEngine(path) for name, path in files.items() if path.suffix == ".xml"},
+    }
+    picture = images[0]
+    times = dict(
+        zip(works, fastest(*(lambda w=work: w(picture) for work in works.values()), rounds=rounds), strict=True)
+    )
+    expected = [works[LAST](image).sum() for image in images]
+    print(f"{backbone}, {size[0]} x {size[1]}, {torch.get_num_threads()} threads, shortest of {rounds}")
+    for name, work in works.items():
+        drift = np.mean([abs(work(i).sum() - e) for i, e in zip(images, expected, strict=True)]) / np.mean(expected)
+        print(f"  {name:<30} {1000 * times[name]:9.1f} ms   drift {drift:.3%}")
+    for name, limit in {LAST: 1.0, **LIMITS}.items():
+        verdict(f"{name}: time of eager's", times[name] / times[EAGER], at_most=limit)
+    for name, path in files.items():
+        run = [sys.executable, "-c", PEAK, path, *map(str, size)]
+        print(f"  {name:<30} {float(subprocess.check_output(run)):9.0f} MB of memory at its peak, all included")
+    return times[LAST]
+
+
+def write_models(backbone: str, images: list[Images], folder: Path) -> dict[str, Path]:
+    """Write a model with random weights for every engine."""
+    torch.manual_seed(0)
+    network = build_network(backbone, pretrained=False, style=False).eval()
+    with torch.no_grad():
+        network.semantic[0].weight.mul_(4)  # or else every place would count nearly the same
+    checkpoint.save_model(folder / "torch.safetensors", network, {"backbone": backbone}, {}, {})
+    graph, description = export.write_graph(network, folder / "graph.onnx"), pack({}, {})
+    export.write_onnx(graph, folder / "fp32.onnx", description)
+    export.write_onnx(graph, folder / "int8.onnx", description, images)
+    export.write_openvino(graph, folder / "fp32.xml", description)
+    export.write_openvino(graph, folder / "int8.xml", description, images)
+    names = {
+        "onnx fp32": "fp32.onnx",
+        "openvino fp32": "fp32.xml",
+        "onnx int8": "int8.onnx",
+        "openvino int8": "int8.xml",
+    }
+    return {"torch": folder / "torch.safetensors", **{name: folder / file for name, file in names.items()}}
+
+
+def eager(path: Path) -> Callable[[Images], Images]:
+    """Return torch as most would run it."""
+    network = checkpoint.load_model(path)[0].to(memory_format=torch.contiguous_format)
+    return TorchEngine(network, device="cpu")
+
+
+def channels_last(path: Path) -> Callable[[Images], Images]:
+    """Return torch as the counter runs it: pictures come pixel by pixel."""
+    engine = TorchEngine(checkpoint.load_model(path)[0], device="cpu")
+
+    def run(images: Images) -> Images:
+        return engine(np.ascontiguousarray(images.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2))
+
+    return run
+
+
+if __name__ == "__main__":
+    main()

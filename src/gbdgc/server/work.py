@@ -1,8 +1,9 @@
 """The one thread that counts, and the bounded line of requests before it.
 
-There is no batching of requests. On a CPU it does not pay (benchmarks/batching.py: eight pictures together take 1.1
-times as long as one after another at 320 x 240, 1.5 times at 640 x 480), and everybody would wait for the last of the
-batch. One thread, as the engines use all cores for each picture already.
+There is no batching of requests. On a CPU it does not pay at the sizes of cameras (benchmarks/batching.py, one thread:
+eight pictures together take 1.1 to 1.3 times as long as one after another at 320 x 240, 1.5 to 1.7 times at 640 x 480;
+only thumbnails gain), and everybody would wait for the last of the batch. One thread, as the engines use all cores for
+each picture already.
 """
 
 import asyncio

@@ -7,7 +7,6 @@ operation takes, as ratios written-out / fused.
 """
 
 import argparse
-import time
 from collections.abc import Callable
 
 import torch
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from gbdgc.models.codebook import Codebook
 from gbdgc.progress import stdout
+from timing import fastest
 
 SIZES = [(128, 512), (256, 1024)]
 BATCH = 8
@@ -26,17 +26,6 @@ def written_out(codebook: Codebook, semantic_BDHW: Tensor) -> Tensor:
     flat_PD = semantic_BDHW.permute(0, 2, 3, 1).reshape(-1, dim)
     assignment_PM = torch.softmax(flat_PD @ codebook.codewords_MD.T / dim**0.5, dim=1)
     return (assignment_PM @ codebook.codewords_MD).reshape(batch, height, width, dim).permute(0, 3, 1, 2)
-
-
-def shortest(pair: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Time both in turn, so that what else the machine does falls on both."""
-    best = [float("inf")] * len(pair)
-    for _ in range(repeats + 1):
-        for index, run in enumerate(pair):
-            start = time.perf_counter()
-            run()
-            best[index] = min(best[index], time.perf_counter() - start)
-    return best
 
 
 def peak(run: Callable[[], object]) -> float:
@@ -63,9 +52,9 @@ def main() -> None:
             return codebook(semantic)
 
         with torch.inference_mode():
-            forward = shortest([plain, fused], repeats)
+            forward = fastest(plain, fused, rounds=repeats)
             memory = [peak(plain), peak(fused)]
-        both_ways = shortest([lambda: plain().sum().backward(), lambda: fused().sum().backward()], repeats)
+        both_ways = fastest(lambda: plain().sum().backward(), lambda: fused().sum().backward(), rounds=repeats)
         stdout.print(
             f"d={dim} M_c={codewords}, {BATCH} maps of {POSITIONS[0]}x{POSITIONS[1]}: written out / fused "
             f"forward {forward[0] / forward[1]:.2f} ({forward[0]:.3f} s / {forward[1]:.3f} s), "

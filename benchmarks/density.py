@@ -3,13 +3,11 @@
 Run with ``python benchmarks/density.py``. All are measured side by side in this run; the ratios are what counts.
 """
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
 from gbdgc.data.density import density_map
+from timing import fastest, verdict
 
 HEADS, HEIGHT, WIDTH, KERNEL, SIGMA = 1000, 768, 1024, 15, 4.0
 TRUNCATE = (KERNEL // 2) / SIGMA
@@ -36,6 +34,7 @@ def main() -> None:
         per_head,
         lambda: density_map(points, HEIGHT, WIDTH, adaptive=True),
         lambda: density_map(points[:130], 320, 320, kernel=KERNEL, sigma=SIGMA),
+        rounds=15,
     )
     every_head = some_heads / MEASURED_HEADS * HEADS
     print(f"{HEADS:,} heads on {WIDTH} x {HEIGHT}, window {KERNEL}, sigma {SIGMA}")
@@ -44,23 +43,8 @@ def main() -> None:
     print(f"  a filtered image per head    {every_head * 1e3:9.0f} ms ({MEASURED_HEADS} heads measured, times 100)")
     print(f"  gbdgc, geometry-adaptive     {adaptive * 1e3:9.2f} ms")
     print(f"  gbdgc, 130 heads in a crop   {crop * 1e3:9.2f} ms (320 x 320)")
-    verdict("of one gaussian_filter", ours / one_filter, "at most 2", ours / one_filter <= 2)
-    verdict("times faster than per head", every_head / ours, "at least 50", every_head / ours >= 50)
-
-
-def fastest(*functions: Callable[[], object], rounds: int = 15) -> list[float]:
-    """Shortest time of each, taking turns so that a busy moment of the machine meets all of them."""
-    times = [[] for _ in functions]
-    for _ in range(rounds):
-        for function, own in zip(functions, times, strict=True):
-            start = time.perf_counter()
-            function()
-            own.append(time.perf_counter() - start)
-    return [min(own) for own in times]
-
-
-def verdict(what: str, ratio: float, wanted: str, met: bool) -> None:
-    print(f"{ratio:8.2f} {what} (wanted: {wanted}): {'met' if met else 'NOT met'}")
+    verdict("density_map / one gaussian_filter", ours / one_filter, at_most=2)
+    verdict("a filtered image per head / density_map", every_head / ours, at_least=50)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from PIL import Image
 from gbdgc.data.loading import Augmentation, Batches, TrainingSet, descriptor_images
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.sample import Sample
+from timing import verdict
 
 PICTURES, WIDTH, HEIGHT, HEADS, BATCH = 96, 1024, 768, 500, 8
 PLAIN = Augmentation(crop=320)
@@ -40,8 +41,7 @@ def main() -> None:
         }
         descriptors(dataset)
         for name, ratio in ratios.items():
-            verdict = "met" if ratio >= 2 else "NOT met"
-            print(f"{ratio:8.2f} times faster from memory, {name} (wanted: at least 2): {verdict}")
+            verdict(f"times faster from memory, {name}", ratio, at_least=2)
 
 
 def compare(name: str, dataset: Dataset, augmentation: Augmentation) -> float:

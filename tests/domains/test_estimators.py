@@ -87,6 +87,14 @@ def test_a_bad_value_is_named_with_its_row(estimator):
 
 
 @every_estimator
+@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e308])
+def test_numbers_whose_squares_are_none_are_refused(estimator, scale):
+    with pytest.raises(ValueError, match="scale them first"):
+        clone(estimator).fit(np.clip(Z, -1, 1) * scale)
+    assert clone(estimator).fit(Z * 1e-90).n_domains_ == clone(estimator).fit(Z * 1e90).n_domains_ == 4
+
+
+@every_estimator
 def test_more_domains_than_samples_is_an_error(estimator):
     with pytest.raises(ValueError, match="n_domains=9 is more than there are samples"):
         clone(estimator).set_params(n_domains=9).fit(Z[:8])

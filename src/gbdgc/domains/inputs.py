@@ -13,14 +13,23 @@ from gbdgc.domains.alignment import as_labels
 from gbdgc.domains.tree import Floats, Integers
 from gbdgc.errors import GbdgcWarning, InputError
 
+EXTREME = 1e100
+
 
 def check_descriptors(estimator: BaseEstimator, X: Any, reset: bool = True) -> Floats:
     """Return a finite float64 table, or an error that names the first bad row."""
     table: Floats = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
     with np.errstate(over="ignore", invalid="ignore"):
         total = table.sum()
-    if np.isfinite(total):  # one fast pass; only a sum that is not finite needs a closer look
-        return table
+    if not np.isfinite(total):  # one fast pass; only a sum that is not finite needs a closer look
+        _require_finite(table)
+    if reset:
+        _require_moderate(table)
+    return table
+
+
+def _require_finite(table: Floats) -> None:
+    """Raise for the first bad row, if there is one."""
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
@@ -30,7 +39,14 @@ def check_descriptors(estimator: BaseEstimator, X: Any, reset: bool = True) -> F
             f"row {row}, column {column} is {what} ({len(table) - finite.sum()} of {len(table)} rows hold NaN or inf): "
             "leave these rows out or fill them in"
         )
-    return table
+
+
+def _require_moderate(table: Floats) -> None:
+    """Raise where squared distances would overflow, or vanish between rows that differ."""
+    with np.errstate(over="ignore"):
+        extent = float(np.ptp(table, axis=0).max())
+    if extent > 0 and not 1 / EXTREME < extent < EXTREME:
+        raise InputError(f"the descriptors spread over {extent:.0e}, whose square no number holds: scale them first")
 
 
 def count_domains(n_domains: int | str, n_samples: int) -> int:

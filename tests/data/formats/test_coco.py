@@ -131,3 +131,13 @@ def test_json_that_breaks_off_is_named(tmp_path):
     (tmp_path / "labels.json").write_text('{"images": [{"id":')
     with pytest.raises(InputError, match=r"labels\.json: not valid JSON"):
         load_dataset(tmp_path / "labels.json")
+
+
+def test_two_images_of_one_id_are_refused_as_nobody_knows_whose_the_heads_are(coco, draw, tmp_path):
+    file = coco([{"bbox": [1, 2, 3, 4]}])
+    content = json.loads(file.read_text())
+    draw(tmp_path / "b.jpg")
+    content["images"].append({"id": 7, "file_name": "b.jpg"})
+    file.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"labels.json: several images have the id 7; whose are its annotations\?"):
+        load_dataset(file)

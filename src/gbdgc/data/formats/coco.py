@@ -11,6 +11,7 @@ visible ones among nose, eyes and ears; head_top; else a point of the box (`load
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -122,6 +123,9 @@ def _read_file(file: Path, problems: list[str]) -> Iterator[Entry]:
     categories = list(_records(content, "categories", "id", file, problems))
     keypoint_names = _people(categories, file)
     by_image: dict[Any, list[dict[str, Any]]] = {image["id"]: [] for image in images}
+    if len(by_image) < len(images):
+        twice = [str(id) for id, times in Counter(image["id"] for image in images).items() if times > 1]
+        raise InputError(f"{file}: several images have the id {', '.join(twice[:5])}; whose are its annotations?")
     for annotation in _records(content, "annotations", "image_id", file, problems):
         if annotation["image_id"] not in by_image:
             problems.append(f"{file}: an annotation for image {annotation['image_id']!r}, which is not listed")

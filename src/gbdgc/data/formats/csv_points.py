@@ -12,7 +12,15 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, name_beneath, read_text
+from gbdgc.data.formats.entry import (
+    Entry,
+    find_picture,
+    label_file_opening,
+    listing,
+    name_beneath,
+    only_file,
+    read_text,
+)
 from gbdgc.data.manifest import Dataset
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
@@ -37,11 +45,7 @@ def looks_like(path: Path) -> str | None:
 
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures in the order in which the file first names them."""
-    files = [path] if path.is_file() else _label_files(path)
-    if len(files) != 1:
-        found = ", ".join(file.name for file in files) or "none"
-        raise InputError(f"{path}: one .csv file with the columns image, x, y is wanted here, found {found}")
-    (file,) = files
+    file = path if path.is_file() else only_file(path, _label_files(path), ".csv file with the columns image, x, y")
     for name, picture in _pictures(file, problems).items():
         try:
             image = find_picture(name, (file.parent, file.parent / "images"), file)

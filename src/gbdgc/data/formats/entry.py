@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Protocol, TypeVar
@@ -103,6 +103,14 @@ def name_beneath(folder: Path, image: Path) -> str:
             "write the file there, or copy the pictures with `gbdgc data convert`"
         )
     return name
+
+
+def only_file(folder: Path, files: Sequence[Path], wanted: str) -> Path:
+    """Return the one label file that there is in a folder; none and several are errors."""
+    if len(files) != 1:
+        found = ", ".join(file.name for file in files) or "none"
+        raise InputError(f"{folder}: one {wanted} is wanted here, found {found}")
+    return files[0]
 
 
 def label_file_opening(path: Path) -> str:

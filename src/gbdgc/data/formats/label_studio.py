@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, optional, read_json
+from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, only_file, optional, read_json
 from gbdgc.data.formats.people import people_among
 from gbdgc.data.images import IMAGE_SUFFIXES
 from gbdgc.errors import InputError
@@ -35,11 +35,7 @@ def looks_like(path: Path) -> str | None:
 
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield one entry a task."""
-    files = [path] if path.is_file() else _label_files(path)
-    if len(files) != 1:
-        found = ", ".join(file.name for file in files) or "none"
-        raise InputError(f"{path}: one .json file with a list of tasks is wanted here, found {found}")
-    (file,) = files
+    file = path if path.is_file() else only_file(path, _label_files(path), ".json file with a list of tasks")
     tasks = read_json(file)
     if not isinstance(tasks, list):
         raise InputError(f"{file}: not a list of tasks")

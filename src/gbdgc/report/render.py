@@ -13,6 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from gbdgc import __version__
+from gbdgc.checkpoint import model_file
 from gbdgc.counter import Counter
 from gbdgc.evaluation import Row, errors
 from gbdgc.files import atomic_write
@@ -96,6 +97,7 @@ def _content(training: Training, found: list[Evaluation], thumbnail_bytes: int) 
         "settings": dict(flat(training.config)),
         "points": [_point(row, thumbnails.get(_key(row))) for row in rows],
         "embedded": len(thumbnails),
+        "strangers": _counted_by_another(training, found),
         "missing": sorted(album.missing),
         "source_missing": sorted(source.missing),
         "version": __version__,
@@ -149,6 +151,15 @@ def _matrix(training: Training, found: list[Evaluation]) -> dict[str, Any] | Non
     return {"source": source, "targets": targets, "ours": ours, "published": published_rows(source, targets)}
 
 
+def _counted_by_another(training: Training, found: list[Evaluation]) -> list[str]:
+    """Return the data sets that were counted with another file than the run's model."""
+    if training.model is None:
+        return [evaluation.data for evaluation in found]
+    with model_file(training.folder).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return [evaluation.data for evaluation in found if evaluation.rules["weights"]["sha256"] not in (None, digest)]
+
+
 def _curves(training: Training) -> dict[str, Markup]:
     """Return each loss and the validation error over the epochs; on the latter the chosen epoch is marked."""
     chosen = None if training.model is None else int(training.model["epoch"])
@@ -191,7 +202,9 @@ def _people(value: float | None) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+,.1f}".replace("-", "−")
+    if value is None:
+        return "–"
+    return f"{value:+,.{0 if abs(value) >= 1000 else 1}f}".replace("-", "−")
 
 
 def _setting(value: object) -> str:

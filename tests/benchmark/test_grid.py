@@ -126,3 +126,6 @@ def test_drawn_data_sets_play_the_parts_of_the_real_ones(tmp_path: Path) -> None
     places = draw_benchmark_data(tmp_path, train=2, test=1, size=(96, 80))
     assert list(places) == ["drawn A", "drawn B", "drawn Q", "drawn N"]
     assert load_dataset(places["drawn Q"]).split_sizes() == {"train": 2, "test": 1}
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert draw_benchmark_data(tmp_path, train=2, test=1, size=(96, 80)) == places
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

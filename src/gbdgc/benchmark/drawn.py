@@ -22,14 +22,13 @@ def is_drawn(name: str) -> bool:
 def draw_benchmark_data(
     dest: str | os.PathLike[str], *, train: int = 48, test: int = 24, size: tuple[int, int] = (640, 480)
 ) -> dict[str, Path]:
-    """Draw the four data sets and return their folders by name; the same arguments give the same pictures."""
-    return {
-        name: draw_dataset(
-            Path(dest) / name.replace(" ", "_"),
-            images={"train": train, "test": test},
-            domains=domains,
-            seed=seed,
-            size=size,
-        )
-        for name, (domains, seed) in PARTS.items()
-    }
+    """Draw the four data sets, those that are not there yet, and return their folders by name."""
+    images = {"train": train, "test": test}
+    places = {}
+    for name, (domains, seed) in PARTS.items():
+        folder = Path(dest) / f"{name.replace(' ', '_')}-{train}+{test}-{size[0]}x{size[1]}"
+        # The tags are written last: where they are, everything is.
+        if not all((folder / f"{split}_data" / "tags.csv").exists() for split in images):
+            draw_dataset(folder, images=images, domains=domains, seed=seed, size=size)
+        places[name] = folder
+    return places

@@ -17,7 +17,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("export",),
     ("counter",),
     ("evaluation",),
-    ("training", "benchmark", "report", "server"),
+    ("training", "report", "server"),
+    ("benchmark",),
     ("demo", "cli"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

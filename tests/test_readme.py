@@ -1,0 +1,65 @@
+"""The README keeps its word: its commands run, in order, and its Python too."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place that looks like the project's root to the commands."""
+    folder = tmp_path_factory.mktemp("readme")
+    shutil.copytree(ROOT / "docs", folder / "docs")
+    return folder
+
+
+@pytest.mark.slow
+def test_the_commands_run_from_the_top(folder: Path) -> None:
+    commands = [line for block in blocks("sh") for line in block.splitlines()]
+    assert len(commands) >= 5
+    for command in commands:
+        arguments = command.split()
+        assert arguments[0] == "gbdgc"
+        answer = subprocess.run(
+            [sys.executable, "-m", *arguments], cwd=folder, capture_output=True, text=True, timeout=300
+        )
+        assert answer.returncode == 0, f"{command}: {answer.stderr}"
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_the_python_runs(block: str, folder: Path) -> None:
+    answer = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert answer.returncode == 0, answer.stderr
+
+
+def test_the_count_it_shows_is_the_one_the_bundled_model_gives(folder: Path) -> None:
+    script = "import gbdgc; print(f'{gbdgc.Counter.load()(\"docs/plaza.jpg\").count:.1f}')"
+    answer = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, timeout=300)
+    shown = re.search(r"^ +([\d.]+)  docs/plaza\.jpg$", README, re.MULTILINE)
+    assert shown is not None
+    assert float(answer.stdout) == pytest.approx(float(shown[1]), abs=0.2)
+
+
+def test_every_link_leads_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert not [link for link in links if not link.startswith("http") and not (ROOT / link).exists()]
+
+
+def test_every_command_it_names_exists() -> None:
+    from gbdgc.cli import app
+
+    named = set(re.findall(r"`gbdgc ([a-z]+)", README))
+    assert named
+    assert named <= set(app)

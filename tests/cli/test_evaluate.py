@@ -78,6 +78,7 @@ def test_an_unreadable_picture_is_named_and_ends_in_1_with_the_others_counted(
     answer = run(model, street)
     assert answer.code == 1
     assert "1.png" in answer.err
+    assert "1 not read" in answer.out
     assert "run: runs/eval/tiny-1" in answer.out
     assert len((tmp_path / "runs/eval/tiny-1/predictions.csv").read_text().splitlines()) == 3
 

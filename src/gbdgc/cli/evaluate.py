@@ -101,10 +101,11 @@ def tables(summary: dict[str, Any]) -> "list[Table]":
     """Return the errors in all, and by band of the true count."""
     from rich.table import Table
 
-    whole = Table("data", "pictures", "not read", *_HEADINGS.values(), title="errors", title_justify="left")
+    whole = Table("data", "pictures", *_HEADINGS.values(), title="errors", title_justify="left")
     bands = Table("data", "people", "pictures", *_HEADINGS.values(), title="by true count", title_justify="left")
     for name, errors in summary["data"].items():
-        whole.add_row(name, str(errors["images"]), str(errors["unreadable"]), *_cells(errors))
+        unread = f"\n[red]{errors['unreadable']} not read[/]" if errors["unreadable"] else ""
+        whole.add_row(name, f"{errors['images']}{unread}", *_cells(errors))
         for place, (band, part) in enumerate(errors["by_density"].items()):
             bands.add_row("" if place else name, band, str(part["images"]), *_cells(part))
         bands.add_section()
@@ -152,8 +153,12 @@ def _cells(errors: dict[str, Any]) -> list[str]:
 
 
 def _cell(estimate: dict[str, float | None], decimals: int) -> str:
-    """Return a number above its interval."""
+    """Return a number above its interval, narrow enough for six columns on a small terminal."""
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
     if value is None:
         return "–"
-    return f"{value:.{decimals}f}" + ("" if low is None else f"\n[dim]{low:.{decimals}f} to {high:.{decimals}f}[/]")
+    if low is None or high is None:
+        return f"{value:.{decimals}f}"
+    digits = 0 if max(abs(low), abs(high)) >= 100 else decimals
+    dash = "–" if low >= 0 else " to "
+    return f"{value:.{decimals}f}\n[dim]{low:.{digits}f}{dash}{high:.{digits}f}[/]"

@@ -99,10 +99,12 @@ def evaluate(
 
 def tables(summary: dict[str, Any]) -> "list[Table]":
     """Return the errors in all, and by band of the true count."""
+    from rich.box import SIMPLE
     from rich.table import Table
 
-    whole = Table("data", "pictures", *_HEADINGS.values(), title="errors", title_justify="left")
-    bands = Table("data", "people", "pictures", *_HEADINGS.values(), title="by true count", title_justify="left")
+    whole = Table("data", "pictures", *_HEADINGS.values(), title="errors", title_justify="left", box=SIMPLE)
+    heads = ("data", "people", "pictures", *_HEADINGS.values())
+    bands = Table(*heads, title="by true count", title_justify="left", box=SIMPLE)
     for name, errors in summary["data"].items():
         unread = f"\n[red]{errors['unreadable']} not read[/]" if errors["unreadable"] else ""
         whole.add_row(name, f"{errors['images']}{unread}", *_cells(errors))
@@ -149,7 +151,7 @@ def verdict(gains: dict[str, Any]) -> str:
 
 
 def _cells(errors: dict[str, Any]) -> list[str]:
-    return [_cell(errors[name], 3 if name == "nae" else 1) for name in _HEADINGS]
+    return [_cell(errors[name], 2 if name == "nae" else 1) for name in _HEADINGS]
 
 
 def _cell(estimate: dict[str, float | None], decimals: int) -> str:

@@ -45,7 +45,7 @@ def run_epoch(state: TrainState, report: Report) -> dict[str, Any]:
         "epoch": state.epoch + 1,
         "losses": {name: total / state.step for name, total in state.sums.items()},
         "images_per_second": images / (time.perf_counter() - started),
-        "learning_rate": state.optimizer.param_groups[-1]["lr"],
+        "learning_rate": state.config.train.learning_rate * rate_factor(state, state.steps_done - 1),
         "validation": validate(state),
     }
     state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
@@ -196,11 +196,17 @@ def gathers_online(state: TrainState) -> bool:
 
 
 def set_learning_rate(state: TrainState) -> None:
-    """The rate is a function of the step alone, so there is nothing to save of it."""
-    total = state.config.train.epochs * state.steps_an_epoch
-    factor = 1.0 if state.config.train.schedule == "constant" else one_cycle(state.steps_done / max(1, total - 1))
+    """Give every group its share of the schedule."""
     for group in state.optimizer.param_groups:
-        group["lr"] = factor * group["peak"]
+        group["lr"] = rate_factor(state, state.steps_done) * group["peak"]
+
+
+def rate_factor(state: TrainState, step: int) -> float:
+    """Return the schedule at a step of the run: a function of the step alone, so there is nothing to save of it."""
+    if state.config.train.schedule == "constant":
+        return 1.0
+    total = state.config.train.epochs * state.steps_an_epoch
+    return one_cycle(step / max(1, total - 1))
 
 
 def one_cycle(progress: float, rise: float = 0.3, start: float = 0.04, end: float = 4e-6) -> float:

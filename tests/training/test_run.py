@@ -125,30 +125,35 @@ def wait_for_a_sign_of_life(folder: Path, process: subprocess.Popen[bytes]) -> N
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_and_leaves_in_order_and_resume_goes_on_in_mid_epoch(
-    tiny_config: MakeConfig, tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("number", "steps"), [(signal.SIGINT, 1), (signal.SIGTERM, 3)], ids=["middle", "end"])
+def test_a_signal_saves_and_leaves_in_order_and_resume_goes_on_wherever_the_epoch_stood(
+    tiny_config: MakeConfig, tmp_path: Path, number: signal.Signals, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = train(tiny_config(), folder=tmp_path / "whole")
-    stopped = stop_after_the_first_step(tiny_config(), tmp_path / "stopped", number, monkeypatch)
+    config = tiny_config(train__schedule="onecycle")
+    whole = train(config, folder=tmp_path / "whole")
+    stopped = stop_after(steps, config, tmp_path / "stopped", number, monkeypatch)
     assert not stopped.finished
     _, info = checkpoint.read(stopped.folder / "checkpoints" / checkpoint.LAST)
-    assert (info["epoch"], info["step"]) == (0, 1)
-    resumed = train(tiny_config(), resume=True, folder=stopped.folder)
+    assert (info["epoch"], info["step"]) == (0, steps)
+    resumed = train(config, resume=True, folder=stopped.folder)
     assert resumed.finished
     assert outcome(resumed.folder) == outcome(whole.folder)
 
 
-def stop_after_the_first_step(
-    config: Config, folder: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+def stop_after(
+    steps: int, config: Config, folder: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> Run:
-    """Send this very process a signal while its first step is on."""
+    """Send this very process a signal while a step is on."""
     from gbdgc.training import epoch
 
     original = epoch.backward
+    seen = 0
 
     def backward_and_signal(*arguments: object, **options: object) -> object:
-        os.kill(os.getpid(), number)
+        nonlocal seen
+        seen += 1
+        if seen == steps:
+            os.kill(os.getpid(), number)
         return original(*arguments, **options)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
@@ -171,7 +176,7 @@ def test_a_truncated_checkpoint_gives_way_to_the_one_before(
 def test_a_full_disk_is_named_and_leaves_the_old_checkpoint_whole(
     tiny_config: MakeConfig, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = stop_after_the_first_step(tiny_config(), tmp_path / "run", signal.SIGTERM, monkeypatch)
+    run = stop_after(1, tiny_config(), tmp_path / "run", signal.SIGTERM, monkeypatch)
     last = run.folder / "checkpoints" / checkpoint.LAST
     before = last.read_bytes()
 

@@ -57,7 +57,7 @@ def on_grid(Z: Floats) -> Grid:
     The grid is laid about the middle of the range and scaled to its largest half-width: neither the order of the rows
     nor the sign of an axis nor a positive scale changes what comes out.
     """
-    high, low = Z.max(axis=0), Z.min(axis=0)
+    low, high = kernels.extremes(Z)
     origin = high / 2 + low / 2
     extent = float((high / 2 - low / 2).max())
     bits = min(40, 52 - math.ceil(math.log2(len(Z) + 1)))

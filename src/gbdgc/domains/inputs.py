@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from gbdgc.domains.alignment import as_labels
+from gbdgc.domains.kernels import extremes
 from gbdgc.domains.tree import Floats, Integers
 from gbdgc.errors import GbdgcWarning, InputError
 
@@ -43,8 +44,9 @@ def _require_finite(table: Floats) -> None:
 
 def _require_moderate(table: Floats) -> None:
     """Raise where squared distances would overflow, or vanish between rows that differ."""
+    low, high = extremes(table)
     with np.errstate(over="ignore"):
-        extent = float(np.ptp(table, axis=0).max())
+        extent = float((high - low).max())
     if extent > 0 and not 1 / EXTREME < extent < EXTREME:
         raise InputError(f"the descriptors spread over {extent:.0e}, whose square no number holds: scale them first")
 

@@ -1,5 +1,6 @@
 """Everything that changes while a run trains, in one place: built, saved and restored here."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -153,7 +154,7 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
     optimizer = build_optimizer(config, network)
     average = None
     if config.train.average > 0:
-        rule = get_ema_multi_avg_fn(config.train.average)  # type: ignore[no-untyped-call]
+        rule = running_average(config.train.average)
         average = AveragedModel(network, multi_avg_fn=rule, use_buffers=True).to(fabric.device)
     forward, optimizer = fabric.setup(network.train(), optimizer)
     return TrainState(
@@ -198,6 +199,20 @@ def build_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:
     rates = (train.encoder_learning_rate or train.learning_rate, train.learning_rate)
     groups = [{"params": part, "lr": rate, "peak": rate} for part, rate in zip((encoder, rest), rates, strict=True)]
     return kinds[train.optimizer](groups, weight_decay=train.weight_decay)
+
+
+def running_average(decay: float) -> Callable[[Any, Any, Tensor | int], None]:
+    """Return the rule of the weights' running average.
+
+    Until it has seen enough steps for ``decay`` it reaches back over about a tenth of them: with the full decay from
+    the beginning, a short run would be judged by weights that are mostly those of its first step.
+    """
+
+    def update(averaged: Any, current: Any, seen: Tensor | int) -> None:
+        now = min(decay, (1 + int(seen)) / (10 + int(seen)))
+        get_ema_multi_avg_fn(now)(averaged, current, seen)  # type: ignore[no-untyped-call]
+
+    return update
 
 
 def build_partition(config: Config) -> Partition:

@@ -19,7 +19,7 @@ Data = dict[str, Path]
 
 @pytest.fixture
 def settings(drawn: Data, tiny: Path, tmp_path: Path) -> Callable[..., Settings]:
-    """Return the settings of a tiny benchmark: one source and one target, so one cell; keywords change them."""
+    """Return the settings of a tiny benchmark: one source and one target; keywords change them."""
 
     def make(**changes: Any) -> Settings:
         two = {name: drawn[name] for name in ("drawn A", "drawn N")}
@@ -30,14 +30,20 @@ def settings(drawn: Data, tiny: Path, tmp_path: Path) -> Callable[..., Settings]
 
 def test_a_cell_is_one_small_file_and_is_not_run_twice(settings: Callable[..., Settings], tmp_path: Path) -> None:
     cells = run_benchmark("transfer", settings())
-    (file,) = (tmp_path / "out" / "transfer" / "cells").iterdir()
-    assert file.name == "drawn_A-drawn_N-GBDGC-seed0.json"
-    assert file.stat().st_size < 3000
-    assert str(tmp_path.parent) not in file.read_text()
+    files = sorted((tmp_path / "out" / "transfer" / "cells").iterdir())
+    assert [file.name for file in files] == [
+        "drawn_A-drawn_N-GBDGC-seed0.json",
+        "drawn_A-drawn_N-plain_regression-seed0.json",
+    ]
+    assert all(file.stat().st_size < 3000 for file in files)
+    assert not any(str(tmp_path.parent) in file.read_text() for file in files)
     assert cells[0]["images"] == 3
     assert cells[0]["selection"] == "source validation"
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
-    assert run_benchmark("transfer", settings()) == cells == read_cells(tmp_path / "out", "transfer")
+    assert run_benchmark("transfer", settings()) == cells
+    assert sorted(cell["variant"] for cell in cells) == [
+        cell["variant"] for cell in read_cells(tmp_path / "out", "transfer")
+    ]
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")} == before
 
 
@@ -46,8 +52,8 @@ def test_a_training_is_shared_by_all_tables_that_need_it(settings: Callable[...,
     run_benchmark("transfer", settings())
     trained = set((tmp_path / "runs").iterdir())
     shared = next(cell for cell in run_benchmark("separation", settings()) if cell["variant"] == "granular balls")
-    assert [folder.name.endswith(shared["fingerprint"]) for folder in trained] == [True]
-    assert len(list((tmp_path / "runs").iterdir())) == 5
+    assert sum(folder.name.endswith(shared["fingerprint"]) for folder in trained) == 1
+    assert len(list((tmp_path / "runs").iterdir())) == 6
     assert shared["before"].keys() == {"delta_median", "sigma_median"}
 
 
@@ -99,6 +105,14 @@ def test_the_command_says_what_is_wrong_with_what_it_was_given(tmp_path: Path) -
         command("transfer", data=[f"SHA={tmp_path}"], seeds="one")
 
 
+def test_only_the_sources_asked_for_are_trained_on(drawn: Data, settings: Callable[..., Settings]) -> None:
+    two = {name: drawn[name] for name in ("drawn A", "drawn B")}
+    cells = run_benchmark("within", settings(data=two, sources=["drawn B"]))
+    assert {(cell["source"], cell["target"]) for cell in cells} == {("drawn B", "drawn B")}
+    with pytest.raises(InputError, match="no source drawn C; there are: drawn A, drawn B"):
+        run_benchmark("within", settings(data=two, sources=["drawn C"]))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_each_of_the_papers_tables_can_be_filled(
@@ -115,7 +129,7 @@ def test_each_of_the_papers_tables_can_be_filled(
     for table in tables:
         assert all(line.values.keys() == set(table.columns) for line in table.lines)
         assert all(value.mean >= 0 for line in table.lines for value in line.values.values())
-    rows = {"transfer": 1, "partition": 5, "k": 3, "components": 6, "separation": 10}
+    rows = {"transfer": 2, "within": 2, "partition": 5, "k": 3, "components": 6, "separation": 10}
     assert len(tables[0].lines) == rows[benchmark]
 
 

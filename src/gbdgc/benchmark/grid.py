@@ -49,6 +49,8 @@ class Settings:
     config: str | os.PathLike[str] = "compact_sha"
     """A preset or a YAML file; source, seed and variant are set for each cell."""
     overrides: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    """The sources to train on; empty: all that the data sets allow."""
     seeds: Sequence[int] = (0,)
     epochs: int | None = None
     out: str | os.PathLike[str] = "results"
@@ -76,6 +78,10 @@ class Settings:
 def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
     """Run the cells that are missing and return all of them."""
     jobs = plan(benchmark, list(settings.data), lambda source: len(settings.source(source)))
+    if unknown := set(settings.sources) - {job.source for job in jobs}:
+        there = ", ".join(dict.fromkeys(job.source for job in jobs))
+        raise InputError(f"{benchmark}: no source {', '.join(sorted(unknown))}; there are: {there}")
+    jobs = [job for job in jobs if not settings.sources or job.source in settings.sources]
     cells = [(job, target, seed) for seed in settings.seeds for job in jobs for target in job.targets or (None,)]
     done = []
     for number, (job, target, seed) in enumerate(cells, start=1):

@@ -22,10 +22,12 @@ _PARTITIONS: dict[str, list[str]] = {
     "k-means, stable": ["discovery.partition=kmeans", _STABLE],
     "granular balls, stable": ["discovery.partition=balls", _STABLE],
 }
+_METHODS: dict[str, list[str]] = {"plain regression": ["method.name=erm"], "GBDGC": []}
 _WITHOUT = {name: f"method.{name}=0" for name in ("semantic", "style", "orthogonality")}
 
 VARIANTS: dict[str, dict[str, list[str]]] = {
-    "transfer": {"GBDGC": []},
+    "transfer": _METHODS,
+    "within": _METHODS,
     "partition": _PARTITIONS,
     "separation": _PARTITIONS,
     "components": {
@@ -40,7 +42,7 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
 }
 """The rows of each table, under the names that the published ones have; those of `k` depend on the source."""
 
-BENCHMARKS = ("transfer", "partition", "k", "components", "separation")
+BENCHMARKS = ("transfer", "within", "partition", "k", "components", "separation")
 
 
 class Job(NamedTuple):
@@ -88,8 +90,10 @@ def _sources(names: Sequence[str]) -> list[str]:
 
 
 def _pairs(names: Sequence[str], benchmark: str) -> dict[str, tuple[str, ...]]:
-    """Every source to every other; those of JOINT only in the table that has them."""
+    """Every source to every other, or to its own test set; those of JOINT only in the table that has them."""
     single = _sources(names)
+    if benchmark == "within":
+        return {source: (source,) for source in single}
     pairs = {source: tuple(name for name in single if name != source) for source in single}
     if benchmark == "transfer":
         for target, parts in JOINT.items():

@@ -19,6 +19,7 @@ DECIMALS = 1
 _ORDER = ("SHA", "SHB", "QNRF", "NWPU")
 _CAPTIONS = {
     "transfer": "Errors on data sets never seen in training",
+    "within": "Errors on the source's own test set",
     "nwpu": "Errors on a large benchmark never seen in training",
     "partition": "How the pseudo-domains are found",
     "k": "How many pseudo-domains there are",

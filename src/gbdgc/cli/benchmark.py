@@ -10,17 +10,19 @@ from gbdgc.errors import InputError
 
 
 def benchmark(
-    name: Literal["transfer", "partition", "k", "components", "separation"],
+    name: Literal["transfer", "within", "partition", "k", "components", "separation"],
     /,
     *overrides: str,
     data: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
     drawn: Annotated[bool, Parameter(negative=())] = False,
+    sources: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
     config: str | None = None,
     seeds: str = "0",
     epochs: int | None = None,
     out: Path = Path("results"),
     runs: Path = Path("runs/benchmark"),
     tables_only: Annotated[bool, Parameter(negative=())] = False,
+    pages: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
     format: Literal["table", "csv", "markdown", "latex"] = "table",
 ) -> None:
     """Fill the tables of the paper, beside its own numbers.
@@ -30,14 +32,17 @@ def benchmark(
     Parameters
     ----------
     name
-        transfer: to data sets never seen. partition: how pseudo-domains are found. k: how many there are. components:
-        what each part adds. separation: how far apart the median counts of the pseudo-domains lie.
+        transfer: to data sets never seen. within: to the source's own test set. partition: how pseudo-domains are
+        found. k: how many there are. components: what each part adds. separation: how far apart the median counts of
+        the pseudo-domains lie.
     overrides
         Settings for every run, such as train.batch_size=16.
     data
         Data sets that are there, as NAME=PATH; the paper's names are SHA, SHB, QNRF and NWPU.
     drawn
         Draw small data sets instead, to try it out.
+    sources
+        Train on these only, such as SHA; the other data sets are targets.
     config
         A preset or a YAML file: by default compact_sha, made for two CPU cores; sha is the paper's own setting. With
         --drawn it is demo.
@@ -51,6 +56,8 @@ def benchmark(
         The folder of the training runs.
     tables_only
         Make the tables again from the results that are there.
+    pages
+        Pages of Markdown with <!-- gbdgc benchmark NAME --> and <!-- end -->: the tables are put in between.
     format
         What stdout gets; the files in --out have all forms but the first.
     """
@@ -64,6 +71,7 @@ def benchmark(
         write_tables,
     )
     from gbdgc.benchmark.grid import Interrupted
+    from gbdgc.benchmark.pages import fill_page
     from gbdgc.benchmark.text import to_rich
     from gbdgc.progress import stderr, stdout
 
@@ -76,6 +84,7 @@ def benchmark(
             data=draw_benchmark_data(runs / "drawn") if drawn else _places(data or []),
             config=config or ("demo" if drawn else "compact_sha"),
             overrides=overrides,
+            sources=sources or (),
             seeds=_numbers(seeds),
             epochs=epochs,
             out=out,
@@ -88,6 +97,8 @@ def benchmark(
             sys.exit(130)
     tables = build_tables(name, cells)
     paths = write_tables(tables, out / name)
+    for page in pages or ():
+        fill_page(page, name, tables)
     if format == "table":
         for table in tables:
             stdout.print(to_rich(table))

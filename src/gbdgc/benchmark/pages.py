@@ -1,0 +1,47 @@
+"""Tables in pages: what stands between two marks is made from the results and never typed.
+
+    <!-- gbdgc benchmark transfer -->
+    <!-- end -->
+
+A mark may name the rows it wants, in any order: ``<!-- gbdgc benchmark transfer: DGCC, GBDGC -->``.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gbdgc.benchmark.tables import Table
+from gbdgc.benchmark.text import to_markdown
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+
+
+def fill_page(page: Path, benchmark: str, tables: Sequence[Table]) -> None:
+    """Put a benchmark's tables between its marks on a page of Markdown; everything else stays."""
+    if not page.is_file():
+        raise InputError(f"{page}: no such page")
+    text = page.read_text(encoding="utf-8")
+    filled, marks = filled_text(text, benchmark, tables)
+    if not marks:
+        raise InputError(f"{page}: no place for it; write <!-- gbdgc benchmark {benchmark} --> and <!-- end --> there")
+    with atomic_write(page, "w") as file:
+        file.write(filled)
+
+
+def filled_text(text: str, benchmark: str, tables: Sequence[Table]) -> tuple[str, int]:
+    """Return the text with the tables between the marks, and how many marks there were."""
+    mark = re.compile(rf"(<!-- gbdgc benchmark {re.escape(benchmark)}(?:: (.*?))? -->\n).*?(<!-- end -->)", re.DOTALL)
+
+    def fill(found: re.Match[str]) -> str:
+        rows = {row.strip() for row in found[2].split(",")} if found[2] else None
+        chosen = [_only(table, rows) for table in tables]
+        return f"{found[1]}\n{to_markdown(chosen)}\n{found[3]}"
+
+    return mark.subn(fill, text)
+
+
+def _only(table: Table, rows: set[str] | None) -> Table:
+    if rows is None:
+        return table
+    return replace(table, lines=[line for line in table.lines if rows & set(line.labels)])

@@ -35,7 +35,7 @@ from gbdgc.engines import (
     require,
 )
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import atomic_write, make_folder
 from gbdgc.models import DENSITY_SCALE, Network
 from gbdgc.models.backbone import STRIDE, enlarge
 from gbdgc.models.weights import cache_folder
@@ -222,7 +222,7 @@ def write_openvino(
                 advanced_parameters=advanced.AdvancedQuantizationParameters(overflow_fix=advanced.OverflowFix.ENABLE),
             )
     model.set_rt_info(description, DESCRIPTION_KEY)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(out.parent)
     with TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
         openvino.save_model(model, Path(folder, out.name), compress_to_fp16=False)
         # The weights first: whoever sees the .xml finds them.

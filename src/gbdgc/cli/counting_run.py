@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import atomic_write, make_folder
 from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def open_run(name: str, settings: Mapping[str, Any], out: Path | None, *, resume
         raise InputError(f"--out {folder}: has counts in it; go on with them by --resume, or choose another folder")
     elif begun:
         _require_same(folder, settings)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     run = CountingRun(folder, tuple(settings["zones"] or ()))
     if not begun:
         write_environment(folder)

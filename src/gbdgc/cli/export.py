@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from gbdgc.errors import InputError
+from gbdgc.files import make_folder
 
 if TYPE_CHECKING:
     from gbdgc.data.images import RGB
@@ -55,7 +56,7 @@ def export(
     if out.suffix != suffix:
         raise InputError(f"--out {out}: files for {to} end in {suffix}")
     calibration, check = _drawn() if calibrate is None else _pictures(calibrate)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(out.parent)
     with TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
         made = Path(folder, out.name)
         with stderr.status(f"exporting for {to}"):

@@ -19,7 +19,7 @@ from gbdgc.evaluation.counting import Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.metrics import Summary, compare, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, TableWriter, read_table, tag_names
-from gbdgc.files import atomic_write
+from gbdgc.files import atomic_write, make_folder
 from gbdgc.progress import track
 from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
 
@@ -175,7 +175,7 @@ def _open_folder(name: str, out: Place | None, resume: bool, settings: dict[str,
     folder = Path(out) if out else new_run_folder("eval", name)
     if (folder / PREDICTIONS).exists():
         raise InputError(f"{folder}: holds predictions already; go on with them by --resume, or choose another folder")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with atomic_write(folder / "settings.json", "w") as file:
         json.dump(settings, file, indent=2)
     write_environment(folder)

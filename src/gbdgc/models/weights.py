@@ -24,7 +24,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from gbdgc.errors import GbdgcWarning, InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import atomic_write, make_folder
 from gbdgc.models.compact import LiteEncoder
 from gbdgc.models.tensor_files import read_tensors
 from gbdgc.models.vgg16 import VGG16Encoder
@@ -156,7 +156,7 @@ def fetch(name: str) -> Path:
         tried.append(f"{cached}: damaged")
     else:
         tried.append(f"{cached}: not there")
-    cached.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(cached.parent)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cached.parent) as folder:
         for rung in RUNGS:
             try:

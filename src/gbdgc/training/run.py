@@ -16,6 +16,7 @@ from lightning_fabric import Fabric
 from gbdgc import checkpoint
 from gbdgc.config import Config, load_config, save_config
 from gbdgc.errors import InputError
+from gbdgc.files import make_folder
 from gbdgc.progress import progress_bar, stderr
 from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
 from gbdgc.training.epoch import Report, Stopped, describe_model, discover, run_epoch
@@ -130,7 +131,7 @@ def open_folder(config: Config, folder: str | os.PathLike[str] | None, resume: b
     made = Path(folder) if folder else new_run_folder("train", config.name)
     if (made / "config.yaml").exists():
         raise InputError(f"{made}: holds a run already; go on with it by --resume, or choose another folder")
-    (made / "checkpoints").mkdir(parents=True, exist_ok=True)
+    make_folder(made / "checkpoints")
     save_config(config, made / "config.yaml")
     write_environment(made)
     return made

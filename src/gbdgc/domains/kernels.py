@@ -1,11 +1,10 @@
 """The division, compiled. ``reference.py`` says the same in plain NumPy; tests hold the two together, ball for ball.
 
-How it comes to be fast. A ball is a contiguous range of rows, split in place as in quicksort, so that memory stays at
-one working copy and every pass streams. Which of two centers is nearer under d_w is the sign of a linear function,
-so an assignment is one matrix-vector product. From one round to the next that function changes little, by no more
-than a bound for each row; rows too far from the border to be reached are not even read. Only rows that change sides
-touch the centers. And the within-cluster scatter needs no pass at all: D_j = (scatter of the ball)_j -
-n_1 n_2 / n (theta_1 - theta_2)_j^2.
+How it comes to be fast. Rows are whole numbers of 32 bits: half of what a pass would read otherwise. A ball is a
+contiguous range of them, split in place as in quicksort, so that memory stays at one working copy and every pass
+streams. Which of two centers is nearer under d_w is the sign of a linear function, so an assignment is one
+matrix-vector product. Only rows that change sides touch the centers. And the within-cluster scatter needs no pass at
+all: D_j = (scatter of the ball)_j - n_1 n_2 / n (theta_1 - theta_2)_j^2.
 
 How it comes to be exact. Rows lie on an integer grid fine enough that sums of them have no rounding (``balls.py``):
 centers do not depend on the order of rows. Where a decision could hang on the last bit, ``TIE`` makes it a tie and
@@ -17,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbdgc.domains.equations import EPSILON, ROUNDING, TIE, Array
+
+Rows = NDArray[np.int32]
 
 # Columns of the integer table, and why a ball was not split: indices into tree.REASONS.
 PARENT, LEFT, RIGHT, DEPTH, START, STOP, REASON, ITERATIONS = range(8)
@@ -39,12 +40,12 @@ def extremes(Z: Array) -> tuple[Array, Array]:
 
 
 @numba.njit(cache=True)
-def round_to_grid(Z: Array, origin: Array, extent: float, steps: float) -> Array:
+def round_to_grid(Z: Array, origin: Array, extent: float, steps: float) -> Rows:
     """Round (Z - origin) / extent to multiples of 1 / steps, counted in steps; one pass, no temporaries."""
-    rows = np.empty_like(Z)
+    rows = np.empty(Z.shape, dtype=np.int32)
     for i in range(Z.shape[0]):
         for j in range(Z.shape[1]):
-            rows[i, j] = np.rint((Z[i, j] - origin[j]) / extent * steps)
+            rows[i, j] = np.int32(np.rint((Z[i, j] - origin[j]) / extent * steps))
     return rows
 
 
@@ -74,8 +75,8 @@ def _feature_weights(D: Array, beta: float) -> Array:
 
 
 @numba.njit(cache=True, fastmath=_VECTOR)
-def _measure(Z: Array, c: Array, w: Array, total: Array, distance: Array, reach: Array) -> tuple[float, float]:
-    """Fill the scatter on each axis, each row's d_w and plain distance to the center; return compactness and radius."""
+def _measure(Z: Rows, c: Array, w: Array, total: Array, distance: Array) -> tuple[float, float]:
+    """Fill the scatter on each axis and each row's d_w to the center; return compactness and radius."""
     n, d = Z.shape
     total[:] = 0.0
     deviation = 0.0
@@ -89,14 +90,13 @@ def _measure(Z: Array, c: Array, w: Array, total: Array, distance: Array, reach:
             weighted += w[j] * square
             plain += square
         distance[i] = np.sqrt(weighted)
-        reach[i] = np.sqrt(plain)
         deviation += distance[i]
-        largest = max(largest, reach[i])
-    return deviation / n, largest
+        largest = max(largest, plain)
+    return deviation / n, np.sqrt(largest)
 
 
 @numba.njit(cache=True, fastmath=_VECTOR)
-def _distances(Z: Array, c: Array, w: Array, distance: Array) -> None:
+def _distances(Z: Rows, c: Array, w: Array, distance: Array) -> None:
     """d_w of each row to c."""
     n, d = Z.shape
     for i in range(n):
@@ -107,7 +107,7 @@ def _distances(Z: Array, c: Array, w: Array, distance: Array) -> None:
 
 
 @numba.njit(cache=True)
-def _comes_first(a: Array, b: Array, c: Array) -> bool:
+def _comes_first(a: Rows, b: Rows, c: Array) -> bool:
     """Break a tie by value: farther from the center on the first axis that differs, then the larger value."""
     for j in range(len(c)):
         if abs(a[j] - c[j]) != abs(b[j] - c[j]):
@@ -119,7 +119,7 @@ def _comes_first(a: Array, b: Array, c: Array) -> bool:
 
 
 @numba.njit(cache=True)
-def _farthest(Z: Array, distance: Array, c: Array) -> int:
+def _farthest(Z: Rows, distance: Array, c: Array) -> int:
     """Row with the largest distance."""
     limit = distance.max() * (1.0 - TIE)
     best = -1
@@ -131,34 +131,19 @@ def _farthest(Z: Array, distance: Array, c: Array) -> int:
 
 @numba.njit(cache=True, fastmath=_VECTOR)
 def _assign(
-    Z: Array,
-    slope: Array,
-    middle: Array,
-    tie: float,
-    scale: float,
-    turn: float,
-    shift: float,
-    reach: Array,
-    slack: Array,
-    first: NDArray[np.bool_],
-    sum_1: Array,
+    Z: Rows, theta_1: Array, theta_2: Array, v: Array, first: NDArray[np.bool_], sum_1: Array
 ) -> tuple[int, int]:
-    """Give each row to the nearer center; keep child 1's sum; return its change in size and the moves.
-
-    ``slack`` is how far a row is from the border, at least: since it was last measured the border has come nearer by
-    at most ``turn`` for each unit of the row's reach, and by ``shift``. A row with slack left stays where it is.
-    """
+    """Give each row to the nearer center under d_v; keep child 1's sum; return its change in size and the moves."""
     n, d = Z.shape
+    slope = v * (theta_1 - theta_2)
+    middle = (theta_1 + theta_2) / 2.0
+    tie = -TIE * (slope * (theta_1 - middle)).sum()
     growth = 0
     moves = 0
     for i in range(n):
-        slack[i] -= turn * reach[i] + shift
-        if slack[i] > 0.0:
-            continue
         score = 0.0
         for j in range(d):
             score += slope[j] * (Z[i, j] - middle[j])
-        slack[i] = abs(score - tie) * scale
         nearer = score >= tie
         if nearer != first[i]:
             first[i] = nearer
@@ -172,7 +157,7 @@ def _assign(
 
 @numba.njit(cache=True)
 def _two_means(
-    Z: Array,
+    Z: Rows,
     seeds: Array,
     sum_all: Array,
     total: Array,
@@ -180,38 +165,21 @@ def _two_means(
     beta: float,
     max_iter: int,
     power: bool,
-    reach: Array,
-    slack: Array,
     first: NDArray[np.bool_],
     sum_1: Array,
 ) -> tuple[int, Array, bool, int]:
     """Alternate assignment, centers and weights; return the size of child 1, w, if any scatter is left, and rounds."""
     n = len(Z)
-    c = sum_all / n
     theta_1, theta_2 = seeds[0].copy(), seeds[1].copy()
     first[:] = False
-    slack[:] = 0.0
     sum_1[:] = 0.0
-    normal, offset = np.zeros_like(c), 0.0
     n_1 = 0
     spread = True
     rounds = 0
     for _ in range(max_iter + 1):
         rounds += 1
         v = (w / w.max()) ** beta if power else w
-        # A row z goes to child 1 where slope (z - middle) >= tie.
-        slope = v * (theta_1 - theta_2)
-        middle = (theta_1 + theta_2) / 2.0
-        tie = -TIE * (slope * (theta_1 - middle)).sum()
-        # The same border as normal (z - c) + offset >= 0 with a normal of length 1, to see how far it has moved.
-        length = np.sqrt((slope**2).sum())
-        scale = 1.0 / length if length > 0.0 else 0.0
-        normal_before, offset_before = normal, offset
-        normal = scale * slope
-        offset = scale * ((slope * (c - middle)).sum() - tie)
-        turn = np.sqrt(((normal - normal_before) ** 2).sum()) + ROUNDING
-        shift = abs(offset - offset_before) + ROUNDING * (abs(offset) + abs(offset_before))
-        growth, moves = _assign(Z, slope, middle, tie, scale, turn, shift, reach, slack, first, sum_1)
+        growth, moves = _assign(Z, theta_1, theta_2, v, first, sum_1)
         n_1 += growth
         if n_1 in (0, n) or moves == 0:
             break
@@ -225,7 +193,7 @@ def _two_means(
 
 
 @numba.njit(cache=True)
-def _partition(Z: Array, order: NDArray[np.int64], first: NDArray[np.bool_]) -> None:
+def _partition(Z: Rows, order: NDArray[np.int64], first: NDArray[np.bool_]) -> None:
     """Bring the members of child 1 to the front, in place."""
     i, k = 0, len(Z) - 1
     while True:
@@ -243,7 +211,7 @@ def _partition(Z: Array, order: NDArray[np.int64], first: NDArray[np.bool_]) -> 
 
 @numba.njit(cache=True)
 def divide(
-    Z: Array,
+    Z: Rows,
     order: NDArray[np.int64],
     tau: float,
     beta: float,
@@ -264,8 +232,6 @@ def divide(
     totals = np.zeros((64, d))
     shape = np.zeros((64, 2))
     distance = np.empty(n_all)
-    reach = np.empty(n_all)
-    slack = np.empty(n_all)
     first = np.empty(n_all, dtype=np.bool_)
     sum_1 = np.empty(d)
     seeds = np.empty((2, d))
@@ -274,7 +240,7 @@ def divide(
         for j in range(d):
             sums[0, j] += Z[i, j]
     weights[0] = 1.0 / d
-    shape[0] = _measure(Z, sums[0] / n_all, weights[0], totals[0], distance, reach)
+    shape[0] = _measure(Z, sums[0] / n_all, weights[0], totals[0], distance)
     table[0, DEPTH], table[0, START], table[0, STOP] = 0, 0, n_all
     made = 1
     ball = 0
@@ -302,8 +268,6 @@ def divide(
                 beta if beta > 0 else max(2.0, np.sqrt(n)),
                 max_iter,
                 power,
-                reach[start:stop],
-                slack[start:stop],
                 first[start:stop],
                 sum_1,
             )
@@ -324,12 +288,7 @@ def divide(
                     table[child, START], table[child, STOP] = begin, end
                     weights[child] = w
                     shape[child] = _measure(
-                        Z[begin:end],
-                        sums[child] / (end - begin),
-                        w,
-                        totals[child],
-                        distance[begin:end],
-                        reach[begin:end],
+                        Z[begin:end], sums[child] / (end - begin), w, totals[child], distance[begin:end]
                     )
                 inside = (n_1 * shape[left, 0] + (n - n_1) * shape[right, 0]) / n
                 if not spread or inside < tau * shape[ball, 0] * (1.0 - TIE):

@@ -38,7 +38,8 @@ class PlainBall:
 
 def divide(Z: Array, rules: DivisionRules) -> list[PlainBall]:
     """Algorithm 1 up to the final balls."""
-    rows, origin, unit = on_grid(np.ascontiguousarray(Z))
+    whole, origin, unit = on_grid(np.ascontiguousarray(Z))
+    rows = whole.astype(np.float64)
     n, d = rows.shape
     queue = deque([(np.arange(n), np.full(d, 1 / d), 0)])
     final = []

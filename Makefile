@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test quick lint demo bench clean
+.PHONY: help setup browser test quick lint demo bench results clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -43,6 +43,11 @@ demo: setup ## the main job on built-in data
 
 bench: setup ## print the ratios that the documentation speaks of
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+results: setup ## make the tables on the pages again from results/
+	for name in $$(ls results); do \
+	  pages=$$(grep -l "<!-- gbdgc benchmark $$name" README.md docs/results.md); \
+	  $(BIN)/gbdgc benchmark $$name --tables-only --out results $${pages:+--pages $$pages} || exit 1; done
 
 clean: ## remove what the commands made, keep .venv
 	rm -rf runs .pytest_cache .mypy_cache .ruff_cache .coverage dist

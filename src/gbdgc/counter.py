@@ -90,7 +90,7 @@ class Counter:
         threads : CPU threads to use.
         **options : arguments of `Counter`, such as ``tile``.
         """
-        path = _bundled() if path is None else Path(path)
+        path = bundled_model() if path is None else Path(path)
         exported_for = SUFFIXES.get(path.suffix.lower())
         chosen = engine or exported_for or "torch"
         if chosen not in ENGINES:
@@ -245,7 +245,7 @@ def _unlike(novelty: float) -> str:
     return f"unlike the pictures the model was trained on (novelty {novelty:.2f}): the count may be far off"
 
 
-def _bundled() -> Path:
+def bundled_model() -> Path:
     """Return the model that comes with the package."""
     path = Path(str(files("gbdgc") / BUNDLED))
     if not path.exists():

@@ -57,11 +57,12 @@ def environment() -> dict[str, object]:
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "commit": _commit(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": {name: package_version(name) for name in _PACKAGES},
     }
 
 
-def _version(package: str) -> str | None:
+def package_version(package: str) -> str | None:
+    """Return the version of an installed package, None where it is not."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -165,3 +165,15 @@ def test_arrays_of_another_shape_are_refused(tmp_path):
     np.savez(tmp_path / "two.npz", a=np.ones((2, 2)), b=np.ones((2, 2)))
     with pytest.raises(InputError, match="expected one array"):
         read_feature_table(tmp_path / "two.npz")
+
+
+def test_pictures_are_described_by_a_model_and_fall_into_domains_by_their_looks(tmp_path, pictures, model):
+    """Bright ones and dark ones; the labels are keyed by the pictures' names."""
+    for number, picture in enumerate(pictures[:12]):
+        Image.fromarray(picture // 4 if number % 2 else picture).save(tmp_path / f"{number:02d}.png")
+    domains(tmp_path, weights=model, k=2, out=tmp_path / "out")
+    rows = list(csv.DictReader((tmp_path / "out" / "labels.csv").open()))
+    assert [row["id"] for row in rows] == [f"{number:02d}.png" for number in range(12)]
+    dark = {row["domain"] for row in rows[1::2]}
+    assert len(dark) == 1
+    assert dark.isdisjoint({row["domain"] for row in rows[0::2]})

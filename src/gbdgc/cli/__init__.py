@@ -22,9 +22,10 @@ app.command("gbdgc.cli.report:report", help="Write one HTML page about a run.")
 app.command("gbdgc.cli.benchmark:benchmark", help="Fill the tables of the paper, beside its own numbers.")
 app.command("gbdgc.cli.export:export", help="Write a model for onnxruntime or OpenVINO, and check its counts.")
 app.command("gbdgc.cli.serve:serve", help="Count over HTTP, with a page to drop pictures on.")
-app.command("gbdgc.cli.domains:domains", help="Find the latent domains in a table of features.")
+app.command("gbdgc.cli.domains:domains", help="Find the latent domains in pictures or in a table of features.")
 app.command("gbdgc.cli.data:app", name="data", help="Convert, check and look at labelled crowds, or draw some.")
 app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verify the ImageNet weights.")
+app.command("gbdgc.cli.doctor:doctor", help="Say what works here, and what to do about what does not.")
 
 
 def main() -> None:

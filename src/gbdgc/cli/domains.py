@@ -18,20 +18,24 @@ if TYPE_CHECKING:
 
 
 def domains(
-    table: Path,
+    source: Path,
     *,
+    weights: Path | None = None,
     k: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     method: Literal["balls", "kmeans", "random"] = "balls",
     mode: Literal["paper", "stable"] = "paper",
     seed: Annotated[int, Parameter(validator=Number(gte=0, lt=2**32))] = 0,
     out: Path | None = None,
 ) -> None:
-    """Find the latent domains in a table of features.
+    """Find the latent domains in pictures or in a table of features.
 
     Parameters
     ----------
-    table
-        One row a sample: npy, npz, csv (with a header, an id may come first) or parquet.
+    source
+        A folder of pictures or a data set in any known format; or a table, one row a sample: npy, npz, csv (with a
+        header, an id may come first) or parquet.
+    weights
+        The model that describes the pictures: a run's folder or a model file; the bundled one unless given.
     k
         How many domains; if not given, the fourth root of the number of samples, at least 2.
     method
@@ -52,8 +56,11 @@ def domains(
     from gbdgc.progress import stderr, stdout
     from gbdgc.runs import new_run_folder, write_environment
 
-    with stderr.status(f"reading {escape(table.name)}"):
-        ids, features = read_feature_table(table)
+    if source.is_dir():
+        ids, features = _describe_pictures(source, weights)
+    else:
+        with stderr.status(f"reading {escape(source.name)}"):
+            ids, features = read_feature_table(source)
     with stderr.status(f"{features.shape[0]:,} samples of {features.shape[1]:,} features: loading") as status:
         from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
         from gbdgc.domains.picture import draw_domains
@@ -72,11 +79,11 @@ def domains(
             try:
                 estimator.fit(features)
             except InputError as error:
-                raise InputError(f"{table}: {error}") from error
-        folder = out or new_run_folder("domains", table.stem)
+                raise InputError(f"{source}: {error}") from error
+        folder = out or new_run_folder("domains", source.resolve().stem)
         status.update("drawing the map")
         balls = getattr(estimator, "balls_", [])
-        title = f"{table.name}: {estimator.n_domains_} latent domains" + (f" from {len(balls)} balls" if balls else "")
+        title = f"{source.name}: {estimator.n_domains_} latent domains" + (f" from {len(balls)} balls" if balls else "")
         _write_labels(folder / "labels.csv", ids, estimator)
         _write_picture(folder / "domains.png", draw_domains(estimator.embedding_, estimator.labels_, balls, title))
         write_environment(folder)
@@ -85,6 +92,21 @@ def domains(
     stdout.print(_summary(estimator))
     stdout.print("spread: mean distance of a domain's samples from its center")
     stdout.print(f"labels and map: {folder}", markup=False, soft_wrap=True)
+
+
+def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], NDArray[np.float32]]":
+    """Return the ids of the pictures and the statistics of their features in the encoder of a model."""
+    from gbdgc.checkpoint import load_model
+    from gbdgc.counter import bundled_model
+    from gbdgc.data import load_dataset
+    from gbdgc.data.loading import descriptor_images
+    from gbdgc.descriptors import describe
+    from gbdgc.progress import track
+
+    network, info, _ = load_model(weights or bundled_model())
+    dataset = load_dataset(source)
+    images = descriptor_images(dataset, size=info.get("descriptor_size", 224), batch_size=8)
+    return describe(network, track(images, "describing", total=-(-len(dataset) // 8), unit="batches"))
 
 
 def _distances(estimator: "Estimator") -> "NDArray[np.float64]":

@@ -1,0 +1,102 @@
+"""`gbdgc doctor`: what this installation can do, and what is missing for the rest."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+EXTRAS = {
+    "av": ("video", "to count in videos and streams"),
+    "fastapi": ("serve", "for gbdgc serve"),
+    "onnxruntime": ("export", "for --engine onnx"),
+    "openvino": ("openvino", "for --engine openvino"),
+    "pyarrow": ("parquet", "to read parquet"),
+    "tensorboard": ("track", "for train.tensorboard=true"),
+}
+"""Packages that some commands need: the extra they come with, and what for."""
+
+
+class Finding(NamedTuple):
+    """One thing looked at."""
+
+    what: str
+    found: str
+    advice: str = ""
+    """What to do about it; empty where all is well."""
+    is_fault: bool = False
+    """Whether counting or training does not work without it."""
+
+
+def doctor() -> None:
+    """Say what works here, and what to do about what does not. Exit code 1 where something necessary is missing."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from gbdgc.progress import stdout
+
+    findings = list(examine())
+    table = Table("", "found", "to do", show_header=True, box=None)
+    for finding in findings:
+        mark = "[red]✗[/]" if finding.is_fault else "[yellow]–[/]" if finding.advice else "[green]✓[/]"
+        table.add_row(f"{mark} {finding.what}", escape(finding.found), escape(finding.advice))
+    stdout.print(table)
+    if any(finding.is_fault for finding in findings):
+        sys.exit(1)
+    stdout.print("ready: gbdgc count SOURCE")
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything that a command may need."""
+    from gbdgc import __version__
+    from gbdgc.config import presets
+    from gbdgc.runs import environment, package_version
+
+    here = environment()
+    commit = f", commit {here['commit']}" if here["commit"] else ""
+    yield Finding("gbdgc", f"{__version__} on Python {here['python']}{commit}")
+    yield Finding("machine", f"{here['platform']}, {here['cores']} cores")
+    yield _torch()
+    yield _bundled()
+    for package, (extra, use) in EXTRAS.items():
+        found = package_version(package)
+        yield Finding(package, found or "not installed", "" if found else f"{use}: pip install 'gbdgc[{extra}]'")
+    yield from _weights()
+    ready = presets()
+    yield Finding("presets", ", ".join(ready) or "none", "" if ready else "install the package again", not ready)
+    place = os.environ.get("GBDGC_DATA")
+    advice = "" if place and Path(place).is_dir() else "to train by the presets: the folder that holds ShanghaiTech"
+    yield Finding("GBDGC_DATA", place or "not set", advice)
+
+
+def _torch() -> Finding:
+    try:
+        import torch
+    except ImportError as error:
+        return Finding("torch", f"does not import ({error})", "pip install torch", is_fault=True)
+    card = f"graphics card {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "CPU only"
+    return Finding("torch", f"{torch.__version__}, {torch.get_num_threads()} threads, {card}")
+
+
+def _bundled() -> Finding:
+    from gbdgc.counter import Counter
+    from gbdgc.errors import InputError
+
+    try:
+        counter = Counter.load()
+    except InputError as error:
+        return Finding("bundled model", "not usable", str(error), is_fault=True)
+    return Finding("bundled model", str(counter.info.get("name", "there")))
+
+
+def _weights() -> Iterator[Finding]:
+    from gbdgc.models.weights import WEIGHTS, cache_path, is_intact
+
+    for name in WEIGHTS:
+        what = f"ImageNet weights, {name}"
+        if not cache_path(name).exists():
+            yield Finding(what, "not in the cache", f"training fetches them; or now: gbdgc weights fetch {name}")
+        elif not is_intact(name):
+            yield Finding(what, "damaged", f"gbdgc weights fetch {name}")
+        else:
+            yield Finding(what, "in the cache")

@@ -19,6 +19,8 @@ MAX_SIDE = 4096
 """Larger pictures are shown reduced: nobody looks at more, and it bounds the memory."""
 MIN_SIDE = 640
 """Smaller ones are enlarged where text is added, for it to be read."""
+MIN_WIDTH = 320
+"""A narrower picture, such as a strip of a panorama, stands in the middle above a footer of this width."""
 
 _COLOURS = "plasma"
 _FOOTER, _BRIGHT, _DIM = (17, 18, 23), (250, 250, 252), (164, 167, 178)
@@ -50,10 +52,11 @@ def annotate(result: "Result", alpha: float, peak: float | None = None) -> Image
     heat = _heat(result)
     peak = peak or heat.peak
     picture = _colour_over(_picture(result, MIN_SIDE), heat, result, alpha, peak)
-    unit = _unit(picture.width)
+    width = max(picture.width, MIN_WIDTH)
+    unit = _unit(width)
     _draw_zones(picture, result, unit)
-    whole = Image.new("RGB", (picture.width, picture.height + round(60 * unit)), _FOOTER)
-    whole.paste(picture)
+    whole = Image.new("RGB", (width, picture.height + round(60 * unit)), _FOOTER)
+    whole.paste(picture, ((width - picture.width) // 2, 0))
     _draw_footer(whole, picture.height, result, peak, heat.square, unit)
     return whole
 

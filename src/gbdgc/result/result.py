@@ -170,8 +170,9 @@ class Result:
         if suffix in PICTURE_SUFFIXES:
             # Level 1: three times as fast as Pillow's default, for files a few per cent larger.
             options = {"compress_level": 1} if suffix == ".png" else {"quality": 90}
+            picture = drawing.annotate(self, alpha)
             with atomic_write(path) as file:
-                drawing.annotate(self, alpha).save(file, format=Image.registered_extensions()[suffix], **options)
+                picture.save(file, format=Image.registered_extensions()[suffix], **options)
         elif suffix == ".npy":
             header = {"descr": "<f4", "fortran_order": False, "shape": (self.height, self.width)}
             with atomic_write(path) as file:

@@ -213,6 +213,8 @@ def test_relative_zones_fit_any_resolution() -> None:
     [
         ("{", "not JSON"),
         ("[]", "no zone"),
+        ('{" ": [[0, 0], [9, 0], [9, 9]]}', "a zone has no name"),
+        ('[{"name": null, "polygon": [[0, 0], [9, 0], [9, 9]]}]', "a zone has no name"),
         ("7", "zones must be"),
         ('[{"name": "a"}]', "zones must be"),
         ('{"a": [[0, 0], [9, 9]]}', "zone 'a': 2 corners"),
@@ -335,6 +337,18 @@ def test_the_annotated_picture_adds_a_footer_and_zones_and_keeps_the_width() -> 
     assert plain.shape == zoned.shape == (540, 640, 3)
     assert (plain[200] == 128).all()
     assert not (zoned[200] == 128).all()
+
+
+@pytest.mark.parametrize(("width", "height", "footer"), [(2, 2500, 40), (1, 9000, 40), (1, 1, 60), (2500, 2, 125)])
+def test_a_strip_of_a_picture_has_a_footer_that_can_be_read(
+    tmp_path: Path, width: int, height: int, footer: int
+) -> None:
+    result = Result.from_density(np.zeros((height, width)), image=np.full((height, width, 3), 200, np.uint8))
+    result = result.with_zones([Zone("all", tuple(box(0, 0, width, height)))])
+    with Image.open(result.save(tmp_path / "strip.png")) as drawn:
+        assert drawn.width >= 320
+        number = np.asarray(drawn)[-footer:, : drawn.width // 2]
+    assert (number > 200).any()
 
 
 def test_plot_draws_into_given_axes_in_pixel_coordinates() -> None:

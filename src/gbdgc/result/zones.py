@@ -87,7 +87,9 @@ def parse_zones(value: Any, *, where: str = "zones", relative: bool = False) -> 
         raise InputError(f"{where}: zones must be {_SHAPES}")
     if not named:
         raise InputError(f"{where}: no zone in it; zones are {_SHAPES}")
-    names = [str(name) for name, _ in named]
+    names = [str(name) if isinstance(name, str | int) else "" for name, _ in named]
+    if not all(name.strip() for name in names):
+        raise InputError(f"{where}: a zone has no name; name each by a text, for its count to be found")
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise InputError(f"{where}: zone '{repeated}' is there twice; give each its own name")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -100,11 +101,38 @@ def test_a_picture_taken_sideways_is_turned_upright(counter: Counter, pictures: 
         ("nowhere.jpg", "nowhere.jpg: no such file"),
         (b"not a picture", "not a picture"),
         ([3], "cannot count a int"),
+        (None, "cannot count a NoneType"),
     ],
 )
 def test_what_is_no_picture_is_refused_with_a_reason(counter: Counter, wrong: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         counter(wrong)  # type: ignore[call-overload]
+
+
+def test_a_damaged_picture_that_pillow_has_opened_is_named(counter: Counter, street: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(street.read_bytes()[:2000])
+    with pytest.raises(InputError, match=r"broken\.png: damaged or truncated"):
+        counter(Image.open(broken))
+
+
+def test_a_result_does_not_wait_for_the_next_picture(counter: Counter, pictures: list[Picture]) -> None:
+    asked: list[int] = []
+
+    def coming() -> Iterator[Picture]:
+        for number, picture in enumerate(pictures[:3]):
+            asked.append(number)
+            yield picture
+
+    next(counter.each(coming()))
+    assert asked == [0]
+
+
+def test_a_bad_picture_does_not_lose_those_before_it(model: Path, pictures: list[Picture]) -> None:
+    results = Counter.load(model, batch=8).each([*pictures[:2], "nowhere.jpg", pictures[2]])
+    assert [next(results).width for _ in range(2)] == [160, 160]
+    with pytest.raises(InputError, match="nowhere"):
+        next(results)
 
 
 # What comes out

@@ -127,21 +127,31 @@ class Counter:
 
     def __call__(self, source: Picture | Iterable[Picture]) -> Result | list[Result]:
         """Count one picture, or each of several; a list gives a list, in its order."""
-        if isinstance(source, str | os.PathLike | bytes | Image.Image | np.ndarray):
+        if isinstance(source, str | os.PathLike | bytes | Image.Image | np.ndarray) or not isinstance(source, Iterable):
             return self._count([_open(source, self.max_pixels)])[0]
         return list(self.each(source))
 
     def each(self, sources: Iterable[Picture]) -> Iterator[Result]:
-        """Count pictures one after another as they are asked for; those of one size in a row go together."""
+        """Count pictures one after another as they are asked for; up to ``batch`` of one size in a row go together.
+
+        A picture that is bad raises its error behind the results of those before it.
+        """
         waiting: list[_Opened] = []
         for source in sources:
-            picture = _open(source, self.max_pixels)
-            if waiting and (len(waiting) == self.batch or waiting[0].image.shape != picture.image.shape):
+            try:
+                picture = _open(source, self.max_pixels)
+            except InputError:
+                yield from self._count(waiting)
+                raise
+            if waiting and waiting[0].image.shape != picture.image.shape:
                 yield from self._count(waiting)
                 waiting = []
             waiting.append(picture)
-        if waiting:
-            yield from self._count(waiting)
+            # Not when the next one comes: it may be long in coming, as from a folder that is watched.
+            if len(waiting) >= self.batch:
+                yield from self._count(waiting)
+                waiting = []
+        yield from self._count(waiting)
 
     def stream(self, source: str | int | Path, every: float = 1.0, **options: Any) -> Iterator[Result]:
         """Count a frame of a video, camera or stream every so many seconds, each with its time and a smoothed count.
@@ -161,6 +171,8 @@ class Counter:
 
     def _count(self, pictures: Sequence["_Opened"]) -> list[Result]:
         """Count pictures of one size together."""
+        if not pictures:
+            return []
         started = time.perf_counter()
         images = [picture.image for picture in pictures]
         height, width = images[0].shape[:2]
@@ -214,8 +226,11 @@ def _open(source: Picture, max_pixels: int) -> _Opened:
     if isinstance(source, np.ndarray):
         return _Opened(_check_array(source), None)
     if isinstance(source, Image.Image):
-        name = getattr(source, "filename", "") or None
-        return _Opened(to_array(to_rgb(ImageOps.exif_transpose(source))), name and str(name))
+        name = str(getattr(source, "filename", "")) or None
+        try:
+            return _Opened(to_array(to_rgb(ImageOps.exif_transpose(source))), name)
+        except OSError as error:  # Pillow decodes no earlier than this
+            raise InputError(f"{name or 'the picture'}: damaged or truncated ({error})") from error
     if isinstance(source, bytes):
         return _Opened(read_image(source, max_pixels=max_pixels), None)
     if isinstance(source, str | os.PathLike):

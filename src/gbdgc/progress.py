@@ -10,8 +10,9 @@ from rich.text import Text
 
 T = TypeVar("T")
 
-stderr = Console(stderr=True, highlight=False)
-stdout = Console(highlight=False)
+# No emoji: rich would make a thumb of the ":-1:" in an address, and a dog of the ":dog:" in a file's name.
+stderr = Console(stderr=True, highlight=False, emoji=False)
+stdout = Console(highlight=False, emoji=False)
 
 
 class _Rate(ProgressColumn):

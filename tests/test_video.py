@@ -389,7 +389,7 @@ def test_a_long_wait_for_a_lost_stream_ends_when_the_reader_is_closed(tmp_path: 
 
 def test_a_wrong_address_fails_at_once_and_never_shows_the_password() -> None:
     with pytest.raises(InputError, match="refused") as caught:
-        frames("rtsp://guard:secret@127.0.0.1:9/door")
+        frames("rtsp://guard:half@secret@127.0.0.1:9/door")
     assert "secret" not in str(caught.value)
     assert str(caught.value).startswith("rtsp://***@127.0.0.1:9/door")
 

@@ -80,8 +80,8 @@ def is_live(source: str | int | Path, container: "InputContainer") -> bool:
 
 
 def public_name(source: str | int | Path) -> str:
-    """The source as messages name it: without user and password."""
-    return f"camera {source}" if isinstance(source, int) else re.sub(r"(?<=://)[^/@]*@", "***@", str(source))
+    """The source as messages name it: without user and password, which end at the last @, as FFmpeg reads them."""
+    return f"camera {source}" if isinstance(source, int) else re.sub(r"(?<=://)[^/?#]*@", "***@", str(source))
 
 
 def reason_of(error: Exception) -> str:

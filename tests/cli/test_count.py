@@ -365,6 +365,8 @@ def test_a_password_is_written_nowhere(model: Path, small: Pictures, tmp_path: P
     [
         ((), "Usage: gbdgc count"),
         (("x.jpg", "--format", "xml"), 'Choose from: "table", "json", "csv"'),
+        (("x.jpg", "--seconds=-1"), 'Invalid value "-1.0" for --seconds'),
+        (("x.jpg", "--max-pixels", "0"), 'Invalid value "0" for --max-pixels'),
         (("x.jpg", "--everry", "1s"), "--everry: no such option; did you mean --every?"),
     ],
 )

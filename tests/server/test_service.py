@@ -129,6 +129,15 @@ def written_bytes(process: int) -> int:
     return int(Path(f"/proc/{process}/io").read_text().split("wchar:")[1].split()[0])
 
 
+@pytest.mark.parametrize("option", ["--port=99999", "--port=-1", "--threads=0"])
+def test_an_option_out_of_range_is_wrong_usage(option: str) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "gbdgc", "serve", option], capture_output=True, text=True, timeout=60
+    )
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert f"for {option.partition('=')[0]}" in answer.stderr
+
+
 def test_it_listens_on_this_machine_only_unless_told(service: Any) -> None:
     assert service.url.startswith("http://127.0.0.1:")
     port = httpx.URL(service.url).port

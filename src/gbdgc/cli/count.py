@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 from rich.markup import escape
 
 from gbdgc.errors import InputError
@@ -34,14 +35,14 @@ def count(
     tile: int | None = None,
     zones: Path | None = None,
     every: str = "1s",
-    seconds: float | None = None,
+    seconds: Annotated[float | None, Parameter(validator=Number(gt=0))] = None,
     format: Literal["table", "json", "csv"] = "table",
     out: Path | None = None,
     overlays: bool = True,
     density: Flag = False,
     recursive: Flag = False,
     resume: Flag = False,
-    max_pixels: int = MAX_PIXELS,
+    max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = MAX_PIXELS,
 ) -> None:
     """Count people in pictures, folders, videos, cameras and streams.
 

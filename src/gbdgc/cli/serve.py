@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from gbdgc.errors import InputError
 
@@ -15,13 +16,13 @@ def serve(
     weights: Path | None = None,
     engine: Literal["torch", "onnx", "openvino"] | None = None,
     host: str = "127.0.0.1",
-    port: int = 8000,
+    port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8000,
     token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
     max_upload: float = 20.0,
     max_pixels: float = 50.0,
     queue: int = 16,
     timeout: float = 30.0,
-    threads: int | None = None,
+    threads: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
 ) -> None:
     """Count over HTTP, with a page to drop pictures on.
 

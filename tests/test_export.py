@@ -129,6 +129,8 @@ def test_eight_bits_want_pictures_to_calibrate_on(model: Path, tmp_path: Path) -
     for arguments, message in (
         (["--int8"], "--int8 wants --calibrate DIR"),
         (["--int8", "--calibrate", str(tmp_path)], "there are no pictures in it"),
+        (["--int8", "--calibrate", str(tmp_path / "nowhere")], "nowhere: no such folder"),
+        (["--out", str(tmp_path)], rf"{tmp_path}: a folder; name a file, such as .*best\.onnx"),
         (["--out", str(tmp_path / "a.xml")], r"a\.xml: files for onnx end in \.onnx"),
     ):
         with pytest.raises(InputError, match=message):

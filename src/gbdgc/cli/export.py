@@ -53,6 +53,8 @@ def export(
     file = model_file(weights)
     suffix = suffix_of(to)
     out = out or file.with_name(f"{file.stem}{'-int8' if int8 else ''}{suffix}")
+    if out.is_dir():
+        raise InputError(f"--out {out}: a folder; name a file, such as {out / file.stem}{suffix}")
     if out.suffix != suffix:
         raise InputError(f"--out {out}: files for {to} end in {suffix}")
     calibration, check = _drawn() if calibrate is None else _pictures(calibrate)
@@ -83,6 +85,8 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
 
     from gbdgc.data.images import IMAGE_SUFFIXES, read_image
 
+    if not folder.is_dir():
+        raise InputError(f"--calibrate {folder}: no such folder")
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
     if not paths:
         raise InputError(f"--calibrate {folder}: there are no pictures in it")

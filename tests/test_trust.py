@@ -29,6 +29,13 @@ def test_a_stranger_is_far_and_a_picture_of_training_is_near(clouds: tuple[np.nd
     assert trust.judge(rows[0]).novelty < 0.5
 
 
+def test_a_stranger_is_far_from_a_small_training_set_too(clouds: tuple[np.ndarray, np.ndarray]) -> None:
+    rows, labels = clouds
+    trust = Trust.fit(rows[:20], labels[:20])
+    assert trust.judge(rows[0] + 100).novelty > FAR
+    assert np.mean([trust.judge(row).novelty > FAR for row in rows[300:]]) < 0.25
+
+
 def test_the_domain_is_that_of_the_nearest_training_picture(clouds: tuple[np.ndarray, np.ndarray]) -> None:
     rows, labels = clouds
     trust = Trust.fit(rows[:300], labels[:300])

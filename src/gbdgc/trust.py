@@ -11,7 +11,8 @@ _AXES = 32
 _NEIGHBOURS = 3
 
 FAR = 0.99
-"""Novelty above this deserves a warning: one picture in a hundred of the training cloud itself would get it."""
+"""Novelty above this deserves a warning: one picture in a hundred of the training cloud itself would get it; where
+there are fewer than a hundred, only what lies farther out than all of them."""
 
 
 class Verdict(NamedTuple):
@@ -65,7 +66,7 @@ class Trust:
         distance = np.sqrt(((self.cloud - place) ** 2).sum(axis=1))
         nearest = np.argsort(distance, kind="stable")[:_NEIGHBOURS]
         rank = np.searchsorted(self.distances, distance[nearest].mean(), side="left")
-        return Verdict(int(self.labels[nearest[0]]), float(rank / (len(self.distances) + 1)))
+        return Verdict(int(self.labels[nearest[0]]), float(rank / len(self.distances)))
 
     def to_arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the plain arrays that a model file keeps."""

@@ -135,7 +135,12 @@ class Result:
     def with_zones(self, zones: Sequence[Zone]) -> Self:
         """Return this result with the people in each zone counted."""
         outlines = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones}
-        counts = {name: self.count_in(corners) for name, corners in outlines.items()}
+        counts = {}
+        for name, corners in outlines.items():
+            try:
+                counts[name] = self.count_in(corners)
+            except InputError as error:
+                raise InputError(f"zone '{name}': {str(error).removeprefix('the polygon: ')}") from error
         return replace(self, zones=counts, outlines=outlines)
 
     def overlay(self, alpha: float = 0.6, *, peak: float | None = None) -> NDArray[np.uint8]:

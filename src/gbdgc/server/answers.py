@@ -14,7 +14,7 @@ from gbdgc.errors import InputError
 from gbdgc.result import Result
 from gbdgc.result.drawing import layer
 from gbdgc.server.limits import Limits, Refusal
-from gbdgc.server.upload import Upload
+from gbdgc.server.upload import Upload, bad_zones
 
 _GRID = 160
 """Cells along the longer side of the density that is sent: fine enough for zones, small enough for every frame."""
@@ -95,9 +95,13 @@ def count_upload(counter: Counter, upload: Upload, limits: Limits) -> Count:
     """Do what was asked. Runs in the counting thread."""
     _check_size(upload.image, limits)
     try:
-        result = counter(upload.image).with_zones(upload.zones)
+        result = counter(upload.image)
     except InputError as error:
         raise _bad_picture(error) from error
+    try:
+        result = result.with_zones(upload.zones)
+    except InputError as error:
+        raise bad_zones(str(error)) from error
     answer = Count(
         count=result.count,
         width=result.width,

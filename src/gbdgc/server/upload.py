@@ -109,10 +109,15 @@ def _zones(text: str, most: int) -> tuple[Zone, ...]:
     try:
         zones = zones_from_json(text)
     except InputError as error:
-        raise Refusal(400, "bad_field", str(error), "see /docs for the shape of zones") from error
+        raise bad_zones(str(error).removeprefix("zones: ")) from error
     if len(zones) > most:
         raise _bad("zones", f"{len(zones)} of them, over the limit of {most}", "ask in several requests")
     return zones
+
+
+def bad_zones(reason: str) -> Refusal:
+    """Return the answer to zones that cannot be counted."""
+    return _bad("zones", reason, "see /docs for the shape of zones")
 
 
 def _switch(name: str, text: str) -> bool:

@@ -93,6 +93,12 @@ def test_health_model_and_figures_tell_what_runs(client: httpx.Client, street: b
     assert counted() == before + 1
 
 
+@pytest.mark.parametrize("address", ["/", "/docs", "/v1/health"])
+def test_a_monitor_may_ask_for_the_head_alone(client: httpx.Client, address: str) -> None:
+    answer = client.head(address)
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
 def test_addresses_asked_for_do_not_become_labels(client: httpx.Client) -> None:
     for number in range(5):
         assert client.get(f"/nowhere/{number}").status_code == 404

@@ -116,6 +116,8 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
         metrics.unfamiliar.inc((answer.novelty or 0) > FAR)
         return answer
 
+    # HEAD, which load balancers and monitors like to send, FastAPI does not give to what has GET.
+    @app.head("/v1/health", include_in_schema=False)
     @app.get("/v1/health")
     async def health() -> Health:
         """Say that the service is up, and how busy it is."""
@@ -132,7 +134,7 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
         return _PrometheusText(metrics.text())
 
     for address, file in page_files().items():
-        app.add_api_route(address, file.response, include_in_schema=False)
+        app.add_api_route(address, file.response, methods=["GET", "HEAD"], include_in_schema=False)
 
     @app.exception_handler(Refusal)
     async def refuse(_: Request, refusal: Refusal) -> Response:

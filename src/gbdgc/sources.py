@@ -51,8 +51,10 @@ def find_sources(
         for each in among:
             try:
                 for source in _expand(each, recursive):
-                    if source.name not in seen:
-                        seen.add(source.name)
+                    # street.jpg and ./street.jpg are one; an address is not a path.
+                    key = source.name if "://" in source.name else str(Path(source.name).absolute())
+                    if key not in seen:
+                        seen.add(key)
                         yield source
             except InputError as error:
                 yield Source(each, problem=error)

@@ -204,6 +204,13 @@ def test_demo_draws_what_the_other_commands_read(run, tmp_path):
     assert {name: split["images"] for name, split in report["splits"].items()} == {"train": 4, "test": 1, "all": 5}
 
 
+def test_demo_draws_places_with_nobody_in_them(run, tmp_path):
+    answer = run("demo", tmp_path / "empty", "--images", 2, "--empty")
+    assert answer.stdout.strip() == str(tmp_path / "empty")
+    drawn = json.loads(run("show", tmp_path / "empty", "--json").stdout)["splits"]["train"]
+    assert (drawn["images"], drawn["heads"]) == (2, 0)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

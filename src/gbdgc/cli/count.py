@@ -95,7 +95,8 @@ def count(
     listed = LIST in sources
     found = find_sources(sources, recursive=recursive, listed=os.fdopen(0, "rb", closefd=False) if listed else None)
     work = found if listed else _require_some(list(found))
-    with stderr.status("loading the model"):
+    once = "" if engine in {None, "torch"} else f", which takes a while when {engine} gets it for the first time"
+    with stderr.status(f"loading the model{once}"):
         from gbdgc.counter import Counter
 
         options: dict[str, Any] = {} if tile is None else {"tile": tile}

@@ -219,6 +219,7 @@ def demo(
     *,
     images: Annotated[int, Parameter(validator=Number(gte=2))] = 60,
     seed: Annotated[int, Parameter(validator=Number(gte=0))] = 0,
+    empty: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Draw crowds: a source data set that mixes several domains, and targets of domains it does not have.
 
@@ -230,10 +231,17 @@ def demo(
         How many pictures the source has, at least 2; a fifth of them, and as many of each target, are for testing.
     seed
         Another seed, other pictures.
+    empty
+        Draw all of these places without people instead, into DEST itself: scenes with nobody in them to train on.
     """
-    from gbdgc.data.synthetic import draw_demo
+    from gbdgc.data.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset, draw_demo
     from gbdgc.progress import stderr, stdout
 
+    if empty:
+        places = (*SOURCE_DOMAINS, *TARGET_DOMAINS)
+        draw_dataset(dest, images={"train": images}, domains=places, seed=seed, size=(1024, 768), empty=True)
+        stdout.print(str(dest), markup=False, soft_wrap=True)
+        return
     test = max(images // 5, 1)
     draw_demo(dest, seed=seed, train=images - test, test=test)
     for folder in (dest / "source", *sorted((dest / "targets").iterdir())):

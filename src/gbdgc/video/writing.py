@@ -55,7 +55,8 @@ class VideoWriter:
         with ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.path))
             self._container = av.open(file, "w", format=FORMATS[self.path.suffix.lower()])
-            self._rate = Fraction(fps).limit_denominator(1001)
+            # Below one a second it is the time between two that is a handy number: an hour, say.
+            self._rate = Fraction(fps).limit_denominator(1001) if fps >= 1 else 1 / Fraction(1 / fps).limit_denominator(1001)
             self._stream = self._container.add_stream(codec, rate=self._rate)
             self._stream.width, self._stream.height = (side + side % 2 for side in size)
             self._stream.pix_fmt = "yuv420p"

@@ -440,6 +440,15 @@ def test_pictures_with_a_time_are_shown_at_it(tmp_path: Path) -> None:
     assert got == pytest.approx([0, 0.5, 3, 3.5, 4], abs=2e-3), "in steps of half a second, and none at once"
 
 
+@pytest.mark.parametrize("every", [1.5, 1800, 3600, 6 * 3600])
+def test_pictures_may_be_hours_apart(tmp_path: Path, every: float) -> None:
+    with VideoWriter(tmp_path / "a.mp4", fps=1 / every, size=(64, 48)) as writer:
+        for index in range(3):
+            writer.write(picture(index), index * every)
+    got = [frame.time for frame in frames(tmp_path / "a.mp4", every=0)]
+    assert got == pytest.approx([0, every, 2 * every])
+
+
 def test_colours_survive_writing_and_reading(tmp_path: Path) -> None:
     colours = np.array([[200, 30, 30], [30, 200, 30], [30, 30, 200], [240, 200, 20]], np.uint8)
     image = np.repeat(np.repeat(colours[None], 64, axis=0), 32, axis=1)

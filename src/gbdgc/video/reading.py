@@ -168,7 +168,8 @@ def _read_file(
         raise InputError(f"{name}: damaged or truncated: not one picture can be decoded")
     if damaged.count:
         report(f"{name}: {damaged.count} damaged parts were skipped")
-    if whole is not None and seconds < 0.9 * whole - 1:
+    # The last picture lasts too: of a film with one a minute that is much.
+    if whole is not None and seconds + 1 / rate < 0.9 * whole - 1:
         raise InputError(
             f"{name}: truncated: it ends at {seconds:.1f} s of {whole:.1f} s; copy it again from its origin"
         )

@@ -20,6 +20,8 @@ FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
 _ENCODERS = {"libx264": {"crf": "21", "preset": "veryfast"}, "libopenh264": {}, "mpeg4": {"qscale": "3"}}
 """The first that this PyAV has is taken; its wheels have libx264."""
 _BT709 = 1
+_LONGEST_SECONDS = 6 * 3600
+"""For which one picture can be shown; MP4 counts it in 31 bits, and fails at a day."""
 
 
 class VideoWriter:
@@ -44,8 +46,11 @@ class VideoWriter:
         self.path = Path(path)
         if self.path.suffix.lower() not in FORMATS:
             raise InputError(f"{path}: cannot write '{self.path.suffix}'; choose {', '.join(FORMATS)}")
-        if not 0 < fps <= 1000:
-            raise InputError(f"{path}: {fps} pictures a second; choose between 0 and 1000")
+        if not 1 / _LONGEST_SECONDS <= fps <= 1000:
+            raise InputError(
+                f"{path}: {fps:g} pictures a second; a video has between one in six hours and 1000, "
+                "so choose another time between them or write no video"
+            )
         if min(size) < 1:
             raise InputError(f"{path}: a video of {size[0]} x {size[1]} pixels has nothing to show")
         self.size = size
@@ -56,7 +61,9 @@ class VideoWriter:
             file = stack.enter_context(atomic_write(self.path))
             self._container = av.open(file, "w", format=FORMATS[self.path.suffix.lower()])
             # Below one a second it is the time between two that is a handy number: an hour, say.
-            self._rate = Fraction(fps).limit_denominator(1001) if fps >= 1 else 1 / Fraction(1 / fps).limit_denominator(1001)
+            slow = fps < 1
+            rate = Fraction(1 / fps if slow else fps).limit_denominator(1001)
+            self._rate = 1 / rate if slow else rate
             self._stream = self._container.add_stream(codec, rate=self._rate)
             self._stream.width, self._stream.height = (side + side % 2 for side in size)
             self._stream.pix_fmt = "yuv420p"

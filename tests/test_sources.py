@@ -66,7 +66,7 @@ def test_cameras_and_streams_move_and_are_not_looked_for_on_disk() -> None:
 
 def test_what_is_named_twice_is_found_once(tmp_path: Path) -> None:
     touch(tmp_path, "in/a.jpg", "in/b.jpg")
-    assert found("in/b.jpg", "in", "in/*.jpg") == ["in/b.jpg", "in/a.jpg"]
+    assert found("in/b.jpg", "in", "in/*.jpg", "./in/a.jpg", tmp_path / "in") == ["in/b.jpg", "in/a.jpg"]
 
 
 def test_what_leads_nowhere_is_said_in_its_place_and_the_rest_is_found(tmp_path: Path) -> None:

@@ -237,6 +237,20 @@ def test_what_is_seen_can_be_saved(visit: Any, street: Any, tmp_path: Path) -> N
     assert float(zone) < float(people)
 
 
+def test_a_strip_of_a_picture_is_saved_with_a_footer_that_can_be_read(visit: Any, tmp_path: Path) -> None:
+    strip = BytesIO()
+    Image.new("RGB", (8, 1200), "grey").save(strip, "PNG")
+    page = visit()
+    page.set_input_files("#file", {"name": "strip.png", "mimeType": "image/png", "buffer": strip.getvalue()})
+    expect(page.locator("#count")).to_have_text(re.compile(r"^\d"), timeout=PATIENCE)
+    with page.expect_download() as download:
+        page.click("#save-png")
+    download.value.save_as(tmp_path / "saved.png")
+    with Image.open(tmp_path / "saved.png") as saved:
+        assert saved.size == (320, 1240)
+        assert (np.asarray(saved.convert("L"))[-40:, :160] > 200).any()
+
+
 def test_a_video_is_counted_frame_by_frame_into_a_chart(visit: Any, tmp_path: Path) -> None:
     page = visit()
     upload(page, write_video(tmp_path / "clip.webm", seconds=3))

@@ -4,6 +4,7 @@ import { clock } from "./chart.js";
 import { label } from "./zones.js";
 
 const FOOTER = "#111217";
+const MIN_WIDTH = 320; // a narrower picture stands in the middle above a footer that can be read
 const FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
 /** Draw picture, overlay and zones, and below them the number and the colour bar; returns a canvas. */
@@ -11,11 +12,14 @@ export function compose({ picture, layer, bar, opacity, shown, zones }) {
   const scale = Math.max(1, 640 / Math.max(picture.width, picture.height));
   const width = Math.round(picture.width * scale);
   const height = Math.round(picture.height * scale);
-  const unit = Math.min(width / 480, Math.max(1, width / 1200));
   const canvas = document.createElement("canvas");
-  canvas.width = width;
+  canvas.width = Math.max(width, MIN_WIDTH);
+  const unit = Math.min(canvas.width / 480, Math.max(1, canvas.width / 1200));
   canvas.height = height + Math.round(60 * unit);
   const context = canvas.getContext("2d");
+  context.fillStyle = FOOTER;
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.translate(Math.floor((canvas.width - width) / 2), 0);
   context.imageSmoothingQuality = "high";
   context.filter = `grayscale(${0.75 * opacity})`;
   context.drawImage(picture, 0, 0, width, height);
@@ -24,6 +28,7 @@ export function compose({ picture, layer, bar, opacity, shown, zones }) {
   context.drawImage(layer, 0, 0, width, height);
   context.globalAlpha = 1;
   zones.forEach((zone) => drawZone(context, zone, shown.countIn(zone.corners), width, height, unit));
+  context.resetTransform();
   drawFooter(context, { bar, shown, top: height, unit });
   return canvas;
 }
@@ -51,16 +56,15 @@ function drawZone(context, zone, people, width, height, unit) {
 }
 
 function drawFooter(context, { bar, shown, top, unit }) {
-  const { width, height } = context.canvas;
+  const { width } = context.canvas;
   const middle = top + 30 * unit;
-  context.fillStyle = FOOTER;
-  context.fillRect(0, top, width, height - top);
   const number = Math.round(shown.count).toLocaleString("en");
+  const people = number === "1" ? "person" : "people";
   context.font = `700 ${30 * unit}px ${FONT}`;
   write(context, number, 18 * unit, middle, "left", "#fafafc");
   const end = 27 * unit + context.measureText(number).width;
   context.font = `${16 * unit}px ${FONT}`;
-  write(context, shown.time === undefined ? "people" : `people at ${clock(shown.time)}`, end, middle, "left", "#a4a7b2");
+  write(context, shown.time === undefined ? people : `${people} at ${clock(shown.time)}`, end, middle, "left", "#a4a7b2");
   const length = 190 * unit;
   const left = width - 18 * unit - length;
   context.fillStyle = "#26282f";

@@ -210,6 +210,24 @@ def test_a_table_for_people_ends_with_the_place_of_the_results(small: Pictures, 
     assert not (tmp_path / "runs/count/list-1/overlays").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_another_engine_counts_the_same_from_a_cache_of_its_own(
+    small: Pictures, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    Image.fromarray(small[0]).save(tmp_path / "a.png")
+    monkeypatch.setitem(ENVIRONMENT, "GBDGC_CACHE", str(tmp_path / "cache"))
+    counts = []
+    for options in ((), ("--engine", engine), ("--engine", engine)):
+        answer = run(tmp_path, "a.png", "--weights", model, "--format", "json", *options)
+        assert answer.returncode == 0, answer.stderr
+        counts.append(json.loads(answer.stdout)["count"])
+    assert counts[1] == counts[2] == pytest.approx(counts[0], rel=1e-3, abs=2e-3)
+    assert len({path.stem for path in (tmp_path / "cache/exported").iterdir()}) == 1
+    config = json.loads((tmp_path / "runs/count/a-3/config.yaml").read_text())
+    assert config["engine"] == engine
+
+
 def test_json_goes_through_a_pipe_while_a_terminal_shows_the_bar(small: Pictures, model: Path, tmp_path: Path) -> None:
     pty = pytest.importorskip("pty", reason="terminals are POSIX's")
     Image.fromarray(small[0]).save(tmp_path / "a.png")

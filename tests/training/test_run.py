@@ -79,6 +79,7 @@ def test_a_run_leaves_a_model_its_settings_its_domains_and_a_record_of_each_epoc
     network, info, extras = checkpoint.load_model(run.folder)
     assert not network.training
     assert info["selection"] == "validation"
+    assert not any(Path(place).is_absolute() for place in info["source"])
     assert "trust/cloud" in extras
 
 

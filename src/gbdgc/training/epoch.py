@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -160,7 +161,8 @@ def save_model(state: TrainState, summary: dict[str, Any]) -> None:
     config = state.config
     info = {
         "name": config.name,
-        "source": config.data.source,
+        # What it was trained on, not where that lies on this machine: models travel.
+        "source": ["/".join(Path(place).parts[-2:]) for place in config.data.source],
         "method": config.method.name,
         "selection": config.train.selection,
         "seed": config.train.seed,

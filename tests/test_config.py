@@ -16,8 +16,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_overrides_win_over_the_file_and_the_file_over_defaults(file: Path) -> None:
-    config = load_config(file, ["train.epochs=5", "discovery.descriptors=online", "data.targets=[a,b]"])
-    assert (config.train.epochs, config.discovery.descriptors, config.data.targets) == (5, "online", ["a", "b"])
+    config = load_config(file, ["train.epochs=5", "discovery.descriptors=online", "data.scale=[0.5,2.0]"])
+    assert (config.train.epochs, config.discovery.descriptors, config.data.scale) == (5, "online", [0.5, 2.0])
     assert config.data.source == ["crowds"]
     assert config.train.batch_size == 32
 

@@ -6,7 +6,7 @@ Only `training`, `benchmark` and the command line see these objects; everything 
 import difflib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -14,6 +14,12 @@ from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+
+_NO_MATTER = {
+    "data": ("workers", "cache_gigabytes"),
+    "train": ("checkpoint_seconds", "tensorboard"),
+}
 
 
 @dataclass
@@ -22,8 +28,6 @@ class DataConfig:
 
     source: list[str] = MISSING
     """Data sets to train on; several are put together."""
-    targets: list[str] = field(default_factory=list)
-    """Data sets to count when training is over. Never used to choose anything."""
     format: str = "auto"
     split: str = "train"
     """The split of the source to train on; `all` takes every labelled picture."""
@@ -105,7 +109,8 @@ class TrainConfig:
     batch_size: int = 32
     """Pictures a step over all processes together."""
     micro_batch: int | None = None
-    """Pictures that a process takes at once; smaller saves memory and changes no result."""
+    """Pictures that a process takes at once; smaller saves memory. Losses and gradients stay those of the whole batch,
+    but for which channels dropout leaves out."""
     optimizer: Literal["adam", "adamw"] = "adam"
     learning_rate: float = 1e-5
     encoder_learning_rate: float | None = None
@@ -116,7 +121,7 @@ class TrainConfig:
     average: float = 0.0
     """Decay of the running average of the weights that is validated and kept; 0: the weights themselves."""
     precision: str = "auto"
-    """auto: bf16 on graphics cards that have it, 32 bits elsewhere."""
+    """auto: on graphics cards bf16, or fp16 where they lack it; 32 bits on CPUs."""
     selection: Literal["validation", "last"] = "last"
     """How the model of the run is chosen: by the source alone."""
     seed: int = 0
@@ -152,9 +157,8 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
         _expect_known(key, known)
     try:
         settings = OmegaConf.merge(given, OmegaConf.from_dotlist(list(overrides)))
-        for key in ("data.source", "data.targets"):
-            if isinstance(single := OmegaConf.select(settings, key, throw_on_missing=False), str):
-                OmegaConf.update(settings, key, [single])
+        if isinstance(single := OmegaConf.select(settings, "data.source", throw_on_missing=False), str):
+            OmegaConf.update(settings, "data.source", [single])
         return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), settings)))
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None) or "?"
@@ -163,7 +167,16 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
 
 def save_config(config: Config, path: Path) -> None:
     """Write the resolved settings as YAML that ``load_config`` reads back to the same."""
-    OmegaConf.save(OmegaConf.structured(config), path)
+    with atomic_write(path, "w") as file:
+        file.write(OmegaConf.to_yaml(OmegaConf.structured(config)))
+
+
+def settings_that_matter(config: Config) -> dict[str, Any]:
+    """Return the settings without those that change no result: how fast data is read, how often a run is saved."""
+    settings = asdict(config)
+    for section, names in _NO_MATTER.items():
+        settings[section] = {key: value for key, value in settings[section].items() if key not in names}
+    return settings
 
 
 def find_config(source: str | os.PathLike[str]) -> Path:

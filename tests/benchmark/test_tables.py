@@ -12,6 +12,7 @@ from gbdgc import published
 from gbdgc.benchmark import FORMS, Table, build_tables
 from gbdgc.benchmark.tables import over_seeds
 from gbdgc.benchmark.text import to_rich
+from gbdgc.errors import InputError
 
 
 def cell(
@@ -27,6 +28,7 @@ def cell(
         "backbone": "vgg16",
         "epochs": 200,
         "selection": "last epoch",
+        "settings": "0123456789ab",
         "split": "test",
         "max_side": 1920 if target == "QNRF" else None,
         "images": 316,
@@ -34,6 +36,22 @@ def cell(
         "mae": {"value": mae},
         "rmse": {"value": 2 * mae},
     } | more
+
+
+def test_seeds_trained_in_different_ways_are_not_averaged() -> None:
+    cells = [cell("SHA", "SHB", "GBDGC", seed) for seed in (0, 1)]
+    build_tables("transfer", cells)
+    cells[1]["settings"] = "other"
+    with pytest.raises(InputError, match="GBDGC on SHA: seeds 0 and 1 were trained with different settings"):
+        build_tables("transfer", cells)
+
+
+def test_the_note_says_where_cells_have_different_numbers_of_seeds_and_sizes() -> None:
+    cells = [cell("SHA", "SHB", "GBDGC", seed) for seed in (0, 1)] + [cell("QNRF", "SHB", "GBDGC", max_side=1920)]
+    (table,) = build_tables("transfer", cells)
+    assert "means of 1 to 2 seeds" in table.notes[0]
+    assert "SHB 316 (test, full size)" in table.notes[2]
+    assert "SHB 316 (test, longer side up to 1920)" in table.notes[2]
 
 
 PAIRS = [("SHA", "SHB"), ("SHA", "QNRF"), ("SHB", "SHA"), ("SHB", "QNRF"), ("QNRF", "SHA"), ("QNRF", "SHB")]

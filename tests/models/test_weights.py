@@ -187,7 +187,7 @@ def test_when_nothing_helps_the_error_lists_what_was_tried(cache: Path, monkeypa
         "  - http://127.0.0.1:9/vgg16.pth",
         "  - pip download gbdgc-no-such-package==1.0",
     ]
-    assert "pretrained: false" in lines[4]
+    assert "model.pretrained=false" in lines[4]
 
 
 @pytest.mark.slow

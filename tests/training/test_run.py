@@ -218,6 +218,31 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
     assert all(torch.isfinite(tensor).all() for tensor in tensors.values() if tensor.is_floating_point())
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"data__crop": 100}, "data.crop=100: the network needs a multiple of 16"),
+        ({"data__scale": [1.0]}, "data.scale"),
+        ({"train__batch_size": 0}, "train.batch_size=0: at least one picture"),
+        ({"train__micro_batch": -1}, "train.micro_batch=-1"),
+        ({"data__validation": 0.01}, "leaves 16 to train on and 0 to choose by"),
+        ({"discovery__descriptors": "online", "discovery__levels": "style"}, "discovery.descriptors=pass"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_anything_is_trained(
+    tiny_config: MakeConfig, tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        train(tiny_config(**change), folder=tmp_path / "run")
+
+
+def test_a_run_goes_on_with_more_readers_than_it_began_with(
+    tiny_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_after(1, tiny_config(), tmp_path / "run", signal.SIGTERM, monkeypatch)
+    assert train(tiny_config(data__workers=2, data__cache_gigabytes=0.5), resume=True, folder=tmp_path / "run").finished
+
+
 def test_resuming_with_other_settings_is_refused_by_name(tiny_config: MakeConfig, tmp_path: Path) -> None:
     run = train(tiny_config(), folder=tmp_path / "run")
     with pytest.raises(InputError, match=r"train\.learning_rate: 0\.0001 then, 0\.1 now"):

@@ -10,13 +10,13 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gbdgc import __version__
 from gbdgc.benchmark.plan import MAX_SIDE, Job, plan, protocol
-from gbdgc.config import Config, load_config
+from gbdgc.config import Config, load_config, settings_that_matter
 from gbdgc.data import Dataset, load_dataset
 from gbdgc.domains import count_separation
 from gbdgc.errors import InputError
@@ -28,12 +28,6 @@ from gbdgc.runs import environment
 from gbdgc.training import Run, train
 
 Cell = dict[str, Any]
-
-_NO_MATTER = {
-    "data": ("source", "targets", "workers", "cache_gigabytes"),
-    "train": ("checkpoint_seconds", "tensorboard", "micro_batch"),
-}
-"""Settings that change no result: where the data lies on this machine, and how fast it is read."""
 
 
 class Interrupted(Exception):
@@ -190,17 +184,18 @@ def _describe(
         "epochs": config.train.epochs,
         "selection": SELECTION[config.train.selection],
         "fingerprint": fingerprint,
+        "settings": _fingerprint(config, job.source, with_seed=False),
         "gbdgc": __version__,
         "commit": environment()["commit"],
     }
 
 
-def _fingerprint(config: Config, source: str) -> str:
+def _fingerprint(config: Config, source: str, *, with_seed: bool = True) -> str:
     """Name what is trained: the same for the same source and settings, wherever the data lies."""
-    settings = asdict(config) | {"source": source}
-    del settings["name"]
-    for section, names in _NO_MATTER.items():
-        settings[section] = {key: value for key, value in settings[section].items() if key not in names}
+    settings = settings_that_matter(config) | {"source": source}
+    del settings["name"], settings["data"]["source"]
+    if not with_seed:
+        del settings["train"]["seed"]
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -1,6 +1,7 @@
 """Tables in the paper's layouts: the published numbers and ours, side by side, from the cells that are done."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from gbdgc import published
 from gbdgc.benchmark.drawn import is_drawn
 from gbdgc.benchmark.grid import Cell
 from gbdgc.benchmark.plan import JOINT, VARIANTS
+from gbdgc.errors import InputError
 
 Column = tuple[str, ...]
 """The headings above a column, the outermost first."""
@@ -85,6 +87,7 @@ class Table:
 
 def build_tables(benchmark: str, cells: Sequence[Cell]) -> list[Table]:
     """Return the paper's tables of a benchmark for the data sets that the cells are about."""
+    _expect_one_setting_a_cell(cells)
     if benchmark == "separation":
         return [_separation_table(cells)]
     if benchmark == "transfer":
@@ -96,6 +99,19 @@ def build_tables(benchmark: str, cells: Sequence[Cell]) -> list[Table]:
     if benchmark == "k":
         return [_error_table("k", group) for group in _by_rows(cells)]
     return [_error_table(benchmark, cells)]
+
+
+def _expect_one_setting_a_cell(cells: Sequence[Cell]) -> None:
+    """Seeds may be averaged, models trained in different ways may not."""
+    seen: dict[tuple[str, str | None, str], Cell] = {}
+    for cell in cells:
+        place = (cell["source"], cell["target"], cell["variant"])
+        first = seen.setdefault(place, cell)
+        if cell["settings"] != first["settings"]:
+            raise InputError(
+                f"{cell['variant']} on {cell['source']}: seeds {first['seed']} and {cell['seed']} were trained with "
+                "different settings; keep one setting in a folder of results"
+            )
 
 
 def over_seeds(values: Sequence[float]) -> Value:
@@ -207,16 +223,19 @@ def _rank(name: str) -> tuple[int, int, str]:
 def _notes(cells: Sequence[Cell]) -> list[str]:
     """What is to be known before ours is compared with theirs."""
     seeds = sorted({cell["seed"] for cell in cells})
+    numbers = sorted(set(Counter((cell["source"], cell["target"], cell["variant"]) for cell in cells).values()))
     spread = {1: "one seed, so no interval over seeds", 2: "mean of 2 seeds, and both ends"}
-    shown = spread.get(len(seeds), f"mean of {len(seeds)} seeds with a 95 % t-interval over them")
+    shown = spread.get(numbers[-1], f"mean of {numbers[-1]} seeds with a 95 % t-interval over them")
+    if len(numbers) > 1:
+        shown = f"means of {numbers[0]} to {numbers[-1]} seeds: no interval for one, both ends for two, 95 % for more"
     made = {f"{cell['config']} ({cell['backbone']}, epochs: {cell['epochs']})" for cell in cells}
     notes = [
         f"ours: {shown} ({', '.join(map(str, seeds))}); {', '.join(sorted(made))}",
         f"models chosen by: {', '.join(sorted({cell['selection'] for cell in cells}))}",
     ]
-    counted = {cell["target"]: _counted(cell) for cell in cells if cell["target"]}
+    counted = {_counted(cell): _rank(cell["target"]) for cell in cells if cell["target"]}
     if counted:
-        notes.append("pictures counted: " + ", ".join(counted[name] for name in sorted(counted, key=_rank)))
+        notes.append("pictures counted: " + ", ".join(sorted(counted, key=lambda text: (counted[text], text))))
     if any(is_drawn(name) for cell in cells for name in (cell["source"], cell["target"] or "")):
         notes.append("drawn data: to try the machinery out, not to be compared with published numbers")
     return notes

@@ -75,9 +75,7 @@ def benchmark(
     from gbdgc.benchmark.text import to_rich
     from gbdgc.progress import stderr, stdout
 
-    if tables_only:
-        cells = read_cells(out, name)
-    else:
+    if not tables_only:
         if bool(data) == drawn:
             raise InputError("say what to run on: --data SHA=PATH SHB=PATH ..., or --drawn")
         settings = Settings(
@@ -91,10 +89,11 @@ def benchmark(
             runs=runs,
         )
         try:
-            cells = run_benchmark(name, settings)
+            run_benchmark(name, settings)
         except Interrupted as stopped:
             stderr.print(f"stopped and saved in {stopped}; the same command goes on from there", soft_wrap=True)
             sys.exit(130)
+    cells = read_cells(out, name)  # all that are there, also from earlier calls with other sources and seeds
     tables = build_tables(name, cells)
     paths = write_tables(tables, out / name)
     for page in pages or ():

@@ -1,5 +1,6 @@
 """`gbdgc train`."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -22,11 +23,17 @@ def train(config: str, *overrides: str, resume: bool = False, devices: int = 1, 
     """
     from gbdgc.progress import stderr, stdout
     from gbdgc.training import train as run_training
+    from gbdgc.training.run import is_first_process
 
+    first = is_first_process()  # asked before the others are started
     run = run_training(config, overrides, resume=resume, devices=devices, folder=out)
     if not run.finished:
-        again = " ".join(["gbdgc train", config, *overrides, "--resume", *(["--out", str(out)] if out else [])])
-        stderr.print(f"stopped and saved; go on with: {again}", soft_wrap=True)
+        if first:
+            options = [*(["--out", str(out)] if out else []), *(["--devices", str(devices)] if devices > 1 else [])]
+            again = shlex.join(["gbdgc", "train", config, *overrides, "--resume", *options])
+            stderr.print(f"stopped and saved; go on with: {again}", markup=False, soft_wrap=True)
         sys.exit(130)
+    if not first:
+        return
     stdout.print(f"run: {run.folder}", soft_wrap=True)
     stderr.print(f"next: gbdgc eval {run.best} DATA", soft_wrap=True)

@@ -168,7 +168,7 @@ def fetch(name: str) -> Path:
     attempts = "\n".join(f"  - {attempt}" for attempt in tried)
     raise InputError(
         f"{name}: the ImageNet weights could not be had. Tried:\n{attempts}\n"
-        "Next: give them as a file (pretrained: PATH), or train from scratch (pretrained: false)"
+        "Next: give them as a file (model.weights=PATH), or train from scratch (model.pretrained=false)"
     )
 
 

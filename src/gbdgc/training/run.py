@@ -1,11 +1,12 @@
 """A whole run: from a config to a folder with a model in it, through whatever may interrupt it."""
 
 import json
+import math
 import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,9 +15,9 @@ import torch
 from lightning_fabric import Fabric
 
 from gbdgc import checkpoint
-from gbdgc.config import Config, load_config, save_config
+from gbdgc.config import Config, load_config, save_config, settings_that_matter
 from gbdgc.errors import InputError
-from gbdgc.files import make_folder
+from gbdgc.files import atomic_write, make_folder
 from gbdgc.progress import progress_bar, stderr
 from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
 from gbdgc.training.epoch import Report, Stopped, describe_model, discover, run_epoch
@@ -82,6 +83,7 @@ def train(
                     stderr.print(epoch_line(summary, settings.train.epochs), soft_wrap=True)
                 state.save()
             discover(state)
+            fabric.barrier()  # the first process may still be writing the model that all are about to read
             describe_model(state)
         except Stopped:
             return Run(folder, finished=False)
@@ -113,7 +115,7 @@ def choose_precision(wanted: str) -> Any:
         return wanted
     if not torch.cuda.is_available():
         return "32-true"
-    return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
+    return "bf16-mixed" if torch.cuda.is_bf16_supported(including_emulation=False) else "16-mixed"
 
 
 def open_folder(config: Config, folder: str | os.PathLike[str] | None, resume: bool) -> Path:
@@ -122,7 +124,8 @@ def open_folder(config: Config, folder: str | os.PathLike[str] | None, resume: b
         found = Path(folder) if folder else newest_run_folder("train", config.name)
         if found is None or not (found / "config.yaml").exists():
             raise InputError(f"{found or 'runs/train/' + config.name}: no run to resume; start it without --resume")
-        if changed := _differences(asdict(load_config(found / "config.yaml")), asdict(config)):
+        before = load_config(found / "config.yaml")
+        if changed := _differences(settings_that_matter(before), settings_that_matter(config)):
             raise InputError(
                 f"{found}: was started with other settings ({', '.join(changed)}); "
                 "resume with the same ones, or start a new run"
@@ -170,7 +173,9 @@ def reporting(state: TrainState) -> Iterator[Report]:
         def report(state: TrainState, losses: dict[str, float]) -> None:
             if bar is not None and task is not None:
                 shown = " ".join(f"{name} {value:.3g}" for name, value in losses.items())
-                text = f"epoch {state.epoch + 1}/{train.epochs} {shown} best {state.best:.1f}"
+                text = f"epoch {state.epoch + 1}/{train.epochs} {shown}"
+                if train.selection == "validation" and math.isfinite(state.best):
+                    text += f" best {state.best:.1f}"
                 bar.update(task, completed=state.steps_done, description=text)
 
         yield report
@@ -192,8 +197,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 
 def append_metrics(folder: Path, summary: dict[str, Any], tensorboard: bool) -> None:
     """Write an epoch's record, and the same for TensorBoard where it is wanted."""
-    with (folder / "metrics.jsonl").open("a") as file:
-        file.write(json.dumps(summary) + "\n")
+    write_metrics(folder, [*read_metrics(folder), summary])
     if tensorboard:
         from torch.utils.tensorboard import SummaryWriter
 
@@ -205,8 +209,13 @@ def append_metrics(folder: Path, summary: dict[str, Any], tensorboard: bool) -> 
 
 def drop_metrics_after(folder: Path, epoch: int) -> None:
     """Forget the records of epochs that are about to be trained again."""
-    kept = [record for record in read_metrics(folder) if record["epoch"] <= epoch]
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in kept))
+    write_metrics(folder, [record for record in read_metrics(folder) if record["epoch"] <= epoch])
+
+
+def write_metrics(folder: Path, records: Sequence[dict[str, Any]]) -> None:
+    """Write all records anew: there are few, and a power cut leaves no half of one."""
+    with atomic_write(folder / "metrics.jsonl", "w") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:

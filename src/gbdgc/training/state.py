@@ -18,6 +18,8 @@ from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
 from gbdgc.errors import InputError
 from gbdgc.methods import build_method
 from gbdgc.models import Network, build_network
+from gbdgc.models.backbone import STRIDE
+from gbdgc.runs import package_version
 from gbdgc.training.step import Runner
 
 Partition = GranularBallDomains | KMeansDomains | RandomDomains
@@ -88,6 +90,7 @@ class TrainState:
             "online": list(self.online),
             "sums": self.sums,
             "best": self.best,
+            "precision": self.fabric.strategy.precision.state_dict(),
         }
         checkpoint.rotate_in(self.folder / "checkpoints", tensors, info)
 
@@ -100,6 +103,7 @@ class TrainState:
             self.average.load_state_dict(checkpoint.nested("average", tensors))
         self.epoch, self.step, self.best = info["epoch"], info["step"], info["best"]
         self.labels, self.sums = info["labels"], info["sums"]
+        self.fabric.strategy.precision.load_state_dict(info["precision"])
         self.online = dict(zip(info["online"], tensors.get("online", ()), strict=True))
         memory = {name: values.numpy() for name, values in checkpoint.nested("memory", tensors).items()}
         if memory and isinstance(self.partition, GranularBallDomains | KMeansDomains):
@@ -111,6 +115,7 @@ class TrainState:
 
 def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
     """Make everything a run needs from its config: data, network, optimiser, method, partition."""
+    check_settings(config)
     train_part, validation = load_source(config)
     if config.train.batch_size % fabric.world_size:
         raise InputError(
@@ -172,6 +177,25 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
     )
 
 
+def check_settings(config: Config) -> None:
+    """Refuse what could only fail later, or quietly do something else."""
+    data, train, discovery = config.data, config.train, config.discovery
+    for name, value in (("train.batch_size", train.batch_size), ("train.micro_batch", train.micro_batch)):
+        if value is not None and value < 1:
+            raise InputError(f"{name}={value}: at least one picture")
+    if data.crop % STRIDE:
+        raise InputError(f"data.crop={data.crop}: the network needs a multiple of {STRIDE}, such as 256 or 320")
+    if len(data.scale) != 2:
+        raise InputError(f"data.scale={data.scale}: give the smallest and the largest factor, such as [0.7,1.6]")
+    if discovery.descriptors == "online" and discovery.levels != "encoder":
+        raise InputError(
+            f"discovery.levels={discovery.levels}: the training pass gathers the encoder's levels only; "
+            "take discovery.descriptors=pass"
+        )
+    if train.tensorboard and package_version("tensorboard") is None:
+        raise InputError("train.tensorboard=true needs a package: pip install 'gbdgc[track]'")
+
+
 def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
     """Return the part of the source to train on and the part kept aside to choose the model by."""
     data = config.data
@@ -186,7 +210,13 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
         if config.train.selection == "validation":
             raise InputError("train.selection=validation needs data.validation above 0; or take selection=last")
         return source, None
-    return source.split(1 - data.validation, seed=config.train.seed)
+    train_part, validation = source.split(1 - data.validation, seed=config.train.seed)
+    if not validation or len(train_part) < 2:
+        raise InputError(
+            f"data.validation={data.validation} of {len(source)} pictures leaves {len(train_part)} to train on and "
+            f"{len(validation)} to choose by; take another share, or data.validation=0 with train.selection=last"
+        )
+    return train_part, validation
 
 
 def build_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:

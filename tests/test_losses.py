@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from gbdgc.losses import (
+    count_loss,
     density_loss,
     orthogonality_loss,
     pooled,
@@ -36,6 +37,14 @@ def test_density_loss_sums_over_pixels_and_averages_over_images() -> None:
             for x in range(5):
                 written_out += float(predicted[i, y, x] - target[i, y, x]) ** 2
     assert density_loss(predicted, target).item() == pytest.approx(written_out / 3)
+
+
+def test_count_loss_is_the_mean_absolute_error_of_the_sums() -> None:
+    predicted, target = draw(3, 4, 5), draw(3, 4, 5, seed=1)
+    written_out = 0.0
+    for i in range(3):
+        written_out += abs(sum(float(predicted[i, y, x] - target[i, y, x]) for y in range(4) for x in range(5)))
+    assert count_loss(predicted, target).item() == pytest.approx(written_out / 3)
 
 
 def test_semantic_loss_is_the_spread_of_domain_centres_about_the_batch_centre() -> None:
@@ -94,13 +103,14 @@ def test_pooling_is_the_mean_over_positions() -> None:
     "loss",
     [
         lambda x: density_loss(x[:, :, None], draw(7, 3, 1, seed=3)),
+        lambda x: count_loss(x[:, :, None], draw(7, 3, 1, seed=3)),
         lambda x: semantic_loss(x, DOMAINS),
         lambda x: style_loss(x, DOMAINS),
         lambda x: separated_style_loss(x, DOMAINS),
         lambda x: remove_direction(x, draw(3, seed=3)),
         lambda x: orthogonality_loss(draw(7, 3, 2, 1, seed=3), x[:, :, None, None].expand(-1, -1, 2, 1)),
     ],
-    ids=["density", "semantic", "style", "separated", "remove_direction", "orthogonality"],
+    ids=["density", "count", "semantic", "style", "separated", "remove_direction", "orthogonality"],
 )
 def test_gradients_are_right(loss) -> None:  # type: ignore[no-untyped-def]
     assert gradcheck(loss, draw(7, 3, requires_grad=True))

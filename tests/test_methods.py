@@ -23,6 +23,17 @@ def test_the_density_term_is_the_papers_for_each_pixel() -> None:
     assert float(term) == pytest.approx(float(by_hand) / 400, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_the_count_can_be_asked_for_beside_the_density(name: str) -> None:
+    output, truth = make_output(), torch.rand(4, 20, 20) / 1000
+    method = build_method(name, count=2.0)
+    assert method.weights["count"] == 2.0
+    assert "count" not in build_method(name).weights
+    term = method.look(output, truth, torch.ones(8)).losses["count"]
+    by_hand = sum(abs(output.density[i].sum() - DENSITY_SCALE * truth[i].sum()) for i in range(4)) / 4
+    assert float(term) == pytest.approx(float(by_hand) / 400, rel=1e-5)
+
+
 @pytest.mark.parametrize("name", ["semantic", "style", "orthogonality"])
 def test_a_weight_of_zero_takes_a_term_out(name: str) -> None:
     method = build_method("gbdgc", **{name: 0.0})

@@ -81,6 +81,8 @@ class MethodConfig:
     orthogonality: float = 0.1
     alignment: Literal["paper", "count_free"] = "paper"
     style_form: Literal["paper", "separated"] = "paper"
+    count: float = 0.0
+    """Weight of the counts' absolute error beside the density's squared one: ours, not the paper's."""
 
 
 @dataclass

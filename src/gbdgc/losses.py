@@ -1,4 +1,4 @@
-"""The terms of the training objective, as pure functions: L_den, L_sem, L_sty, L_orth, and two variants of ours.
+"""The terms of the training objective, as pure functions: L_den, L_sem, L_sty, L_orth, and three of ours.
 
 Symbols of the paper: y density, p_i semantic descriptor, t_i style descriptor, S and T semantic and style map,
 I_k the images of pseudo-domain k in the batch, K_B the pseudo-domains present in it.
@@ -23,6 +23,16 @@ def density_loss(predicted_BHW: Tensor, target_BHW: Tensor) -> Tensor:
     .. math:: L_{den} = \frac{1}{B} \sum_i \lVert \hat y_i - y_i \rVert_2^2
     """
     return (predicted_BHW - target_BHW).square().sum() / len(predicted_BHW)
+
+
+def count_loss(predicted_BHW: Tensor, target_BHW: Tensor) -> Tensor:
+    r"""Absolute error of the counts, mean over the batch; ours, not the paper's.
+
+    .. math:: L_{cnt} = \frac{1}{B} \sum_i \left| \sum_j \hat y_{ij} - \sum_j y_{ij} \right|
+
+    A faint density all over a picture is next to nothing to a squared error over pixels, and fifty people in the sum.
+    """
+    return (predicted_BHW - target_BHW).sum(dim=(1, 2)).abs().mean()
 
 
 def semantic_loss(descriptor_BD: Tensor, domain_B: Tensor) -> Tensor:

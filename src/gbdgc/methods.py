@@ -50,20 +50,26 @@ class Method(Protocol):
         """Return the losses that look at all images of the batch together."""
 
 
-def density_term(output: Output, density_BHW: Tensor) -> Tensor:
-    """L_den for one pixel: divided by the size of the crop, so that a weight λ means the same for every size."""
+def counting_terms(output: Output, density_BHW: Tensor, *, with_count: bool) -> Losses:
+    """L_den, and L_cnt if wanted, for one pixel: over the size of the crop, so that a λ means the same for every size."""
     pixels = density_BHW[0].numel()
-    return losses.density_loss(output.density[:, 0], density_BHW * DENSITY_SCALE) / pixels
+    predicted, wanted = output.density[:, 0], density_BHW * DENSITY_SCALE
+    made = {"density": losses.density_loss(predicted, wanted) / pixels}
+    if with_count:
+        made["count"] = losses.count_loss(predicted, wanted) / pixels
+    return made
 
 
 @dataclass(frozen=True)
 class PlainRegression:
     """Density regression and nothing else (empirical risk minimisation): the baseline of every comparison."""
 
+    count: float = 0.0
+
     @property
     def weights(self) -> dict[str, float]:
-        """The one loss there is."""
-        return {"density": 1.0}
+        """The density's, and the count's where it has one."""
+        return {"density": 1.0} | ({"count": self.count} if self.count > 0 else {})
 
     @property
     def network_options(self) -> dict[str, bool]:
@@ -76,8 +82,8 @@ class PlainRegression:
         return False
 
     def look(self, output: Output, density_BHW: Tensor, head_D: Tensor) -> Piece:
-        """Return the density loss alone."""
-        return Piece({"density": density_term(output, density_BHW)}, {})
+        """Return the losses of density and count alone."""
+        return Piece(counting_terms(output, density_BHW, with_count="count" in self.weights), {})
 
     def compare(self, descriptors: dict[str, Tensor], domain_B: Tensor) -> Losses:
         """Return nothing: no image is compared with another."""
@@ -90,7 +96,8 @@ class GranularBallGeneralisation:
 
     ``alignment="count_free"`` aligns only what the density head does not read, so that L_sem cannot pull the counts of
     sparse and dense domains together. ``style_form="separated"`` keeps the style centres of different domains apart, so
-    that the style branch cannot be zero. Both are ours; ``"paper"`` is as printed.
+    that the style branch cannot be zero. ``count`` is the weight of L_cnt, against faint density all over a picture. All
+    three are ours; ``"paper"`` and 0 are as printed.
     """
 
     codebook: bool = True
@@ -99,11 +106,12 @@ class GranularBallGeneralisation:
     orthogonality: float = 0.1
     alignment: Literal["paper", "count_free"] = "paper"
     style_form: Literal["paper", "separated"] = "paper"
+    count: float = 0.0
 
     @property
     def weights(self) -> dict[str, float]:
         """The weight of each term that is switched on."""
-        given = {"semantic": self.semantic, "style": self.style, "orthogonality": self.orthogonality}
+        given = {name: getattr(self, name) for name in ("count", "semantic", "style", "orthogonality")}
         return {"density": 1.0} | {name: weight for name, weight in given.items() if weight > 0}
 
     @property
@@ -117,8 +125,8 @@ class GranularBallGeneralisation:
         return bool({"semantic", "style"} & self.weights.keys())
 
     def look(self, output: Output, density_BHW: Tensor, head_D: Tensor) -> Piece:
-        """Return L_den and L_orth, and the rows p_i and t_i for L_sem and L_sty."""
-        made = {"density": density_term(output, density_BHW)}
+        """Return L_den, L_cnt and L_orth, and the rows p_i and t_i for L_sem and L_sty."""
+        made = counting_terms(output, density_BHW, with_count="count" in self.weights)
         rows = {}
         if "semantic" in self.weights:
             p_BD = losses.pooled(output.recoded)

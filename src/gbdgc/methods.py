@@ -51,7 +51,7 @@ class Method(Protocol):
 
 
 def counting_terms(output: Output, density_BHW: Tensor, *, with_count: bool) -> Losses:
-    """L_den, and L_cnt if wanted, for one pixel: over the size of the crop, so that a λ means the same for every size."""
+    """L_den, and L_cnt if wanted, for one pixel: over the crop's size, so that a λ means the same for every size."""
     pixels = density_BHW[0].numel()
     predicted, wanted = output.density[:, 0], density_BHW * DENSITY_SCALE
     made = {"density": losses.density_loss(predicted, wanted) / pixels}
@@ -96,8 +96,8 @@ class GranularBallGeneralisation:
 
     ``alignment="count_free"`` aligns only what the density head does not read, so that L_sem cannot pull the counts of
     sparse and dense domains together. ``style_form="separated"`` keeps the style centres of different domains apart, so
-    that the style branch cannot be zero. ``count`` is the weight of L_cnt, against faint density all over a picture. All
-    three are ours; ``"paper"`` and 0 are as printed.
+    that the style branch cannot be zero. ``count`` is the weight of L_cnt, against faint density all over a picture.
+    All three are ours; ``"paper"`` and 0 are as printed.
     """
 
     codebook: bool = True

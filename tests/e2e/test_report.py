@@ -121,7 +121,7 @@ def test_every_figure_is_there(open_report: Callable[..., Page]) -> None:
         "strip": 4,
         "worst": 1,
         "qualitative": 1,
-        "curve": 6,
+        "curve": 7,
     }
     figures = {name: page.locator(f"[data-figure={name}]").count() for name in expected}
     assert figures == expected

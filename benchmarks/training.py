@@ -15,6 +15,7 @@ from lightning_fabric import Fabric
 from gbdgc.data.loading import Batch
 from gbdgc.descriptors import channel_statistics, describe
 from gbdgc.domains import GranularBallDomains
+from gbdgc.memory import keep_freed_memory
 from gbdgc.methods import build_method
 from gbdgc.models import DENSITY_SCALE, build_network
 from gbdgc.training.step import Runner, backward
@@ -94,6 +95,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--backbones", nargs="+", default=list(BATCH))
     arguments = parser.parse_args()
+    keep_freed_memory()  # as every run does
     for backbone in arguments.backbones:
         compare_steps(backbone, arguments.rounds)
     if "vgg16" in arguments.backbones:

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "gbdgc"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
-    ("files",),
+    ("files", "memory"),
     ("config", "published", "result", "domains", "losses", "runs", "progress", "trust"),
     ("data", "models", "descriptors", "video"),
     ("methods", "checkpoint", "engines", "tiling", "sources"),

@@ -39,12 +39,15 @@ def test_density_loss_sums_over_pixels_and_averages_over_images() -> None:
     assert density_loss(predicted, target).item() == pytest.approx(written_out / 3)
 
 
-def test_count_loss_is_the_mean_absolute_error_of_the_sums() -> None:
+def test_count_loss_is_the_absolute_error_of_the_sums_in_cells() -> None:
     predicted, target = draw(3, 4, 5), draw(3, 4, 5, seed=1)
     written_out = 0.0
     for i in range(3):
-        written_out += abs(sum(float(predicted[i, y, x] - target[i, y, x]) for y in range(4) for x in range(5)))
-    assert count_loss(predicted, target).item() == pytest.approx(written_out / 3)
+        for top in (0, 2):
+            for left in (0, 2, 4):  # the last cell is cut by the picture's edge
+                cell = [(y, x) for y in (top, top + 1) for x in (left, left + 1) if x < 5]
+                written_out += abs(sum(float(predicted[i, y, x] - target[i, y, x]) for y, x in cell))
+    assert count_loss(predicted, target, cell=2).item() == pytest.approx(written_out / 3)
 
 
 def test_semantic_loss_is_the_spread_of_domain_centres_about_the_batch_centre() -> None:

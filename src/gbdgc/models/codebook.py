@@ -25,7 +25,7 @@ class Codebook(nn.Module):
         """
         batch, dim, height, width = semantic_BDHW.shape
         # A copy only where the map is not channels_last; the kernel wants the channels of a position side by side.
-        queries = semantic_BDHW.permute(0, 2, 3, 1).contiguous().reshape(batch, 1, height * width, dim)
+        queries = semantic_BDHW.permute(0, 2, 3, 1).reshape(batch, 1, height * width, dim)
         codewords = self.codewords_MD[None, None].expand(batch, -1, -1, -1)
         recoded = functional.scaled_dot_product_attention(queries, codewords, codewords)
         return recoded.reshape(batch, height, width, dim).permute(0, 3, 1, 2)

@@ -78,9 +78,8 @@ class Network(nn.Module):
     def forward(self, images_B3HW: Tensor) -> Output:
         """Return density and feature maps for normalised images whose sides are multiples of 16."""
         features: Features = self.backbone(images_B3HW)
-        semantic_BDhw = self.semantic(features.fused)
+        semantic_BDhw, style_BDhw = self._project(features.fused)
         recoded_BDhw = semantic_BDhw if self.codebook is None else self.codebook(semantic_BDhw)
-        style_BDhw = self.style(features.fused) if self.training and self.style is not None else None
         density_B1HW = enlarge(functional.relu(self.head(recoded_BDhw)), 4)
         return Output(density_B1HW, semantic_BDhw, recoded_BDhw, style_BDhw, features.encoder)
 
@@ -110,6 +109,17 @@ class Network(nn.Module):
         if self.style is None:
             raise InputError("levels 'style': this network has no style branch; use 'encoder' or 'decoder'")
         return (self.style(features.fused),)
+
+    def _project(self, fused_BCHW: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the semantic map and, in training, the style map."""
+        if self.style is None or not self.training:
+            return self.semantic(fused_BCHW), None
+        # Both read the widest map of the network: one convolution goes over it once, forward and backward.
+        weight = torch.cat([branch.get_parameter("0.weight") for branch in (self.semantic, self.style)])
+        both = self.semantic[2](functional.relu(functional.conv2d(fused_BCHW, weight), inplace=True))
+        # Split where a position's channels lie side by side, so that the gradients are joined in that layout too.
+        semantic_BhwD, style_BhwD = both.permute(0, 2, 3, 1).chunk(2, dim=3)
+        return semantic_BhwD.permute(0, 3, 1, 2), style_BhwD.permute(0, 3, 1, 2)
 
     @torch.no_grad()
     def _start_positive(self) -> None:

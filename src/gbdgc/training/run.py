@@ -18,6 +18,7 @@ from gbdgc import checkpoint
 from gbdgc.config import Config, load_config, save_config, settings_that_matter
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write, make_folder
+from gbdgc.memory import keep_freed_memory
 from gbdgc.progress import progress_bar, stderr
 from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
 from gbdgc.training.epoch import Report, Stopped, describe_model, discover, run_epoch
@@ -62,6 +63,7 @@ def train(
     folder : where the run goes; by default the next free ``runs/train/<name>-<n>``
     """
     settings = config if isinstance(config, Config) else load_config(config, overrides)
+    keep_freed_memory()
     # Before there are other processes, so that a mistake ends the run rather than leave them waiting.
     opened = open_folder(settings, folder, resume) if is_first_process() else Path()
     fabric = make_fabric(settings, devices)

@@ -208,6 +208,8 @@ def test_an_unknown_engine_and_a_missing_file_are_named(model: Path, tmp_path: P
         Counter.load(tmp_path / "gone.onnx", engine="torch")
     with pytest.raises(InputError, match="device 'abacus'"):
         Counter.load(model, device="abacus")
+    with pytest.raises(InputError, match="threads=0: at least one"):
+        Counter.load(model, threads=0)
 
 
 def test_the_bundled_model_is_loaded_by_default_or_its_absence_explained(

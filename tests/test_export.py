@@ -105,6 +105,7 @@ def test_eight_bits_that_drift_too_far_are_refused_unless_forced(
 ) -> None:
     for number, picture in enumerate(pictures[:7]):
         Image.fromarray(picture).save(tmp_path / f"{number}.png")
+    (tmp_path / "9.png").write_bytes(b"no picture")
     out = tmp_path / "m.onnx"
     calibrated_on: list[int] = []
 
@@ -119,7 +120,10 @@ def test_eight_bits_that_drift_too_far_are_refused_unless_forced(
     with pytest.raises(InputError, match=r"m\.onnx: not written: in 8 bits the counts drift by .*--force"):
         app(command, result_action="return_value")
     assert not out.exists()
-    assert "on 3 pictures" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "on 3 pictures" in said.out
+    assert "left out: " in said.err
+    assert "9.png" in said.err
     app([*command, "--force"], result_action="return_value")
     assert out.exists()
     assert calibrated_on == [4, 4]

@@ -97,6 +97,8 @@ class Counter:
             raise InputError(f"engine {chosen!r}: there is no such engine; choose one of {', '.join(ENGINES)}")
         if exported_for is not None and chosen != exported_for:
             raise InputError(f"{path}: made for {exported_for}, not for {chosen}; leave the engine out")
+        if threads is not None and threads < 1:
+            raise InputError(f"threads={threads}: at least one; leave it out to use all cores")
         if chosen == "torch":
             from gbdgc.checkpoint import load_model
 

@@ -84,6 +84,7 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     import numpy as np
 
     from gbdgc.data.images import IMAGE_SUFFIXES, read_image
+    from gbdgc.progress import stderr
 
     if not folder.is_dir():
         raise InputError(f"--calibrate {folder}: no such folder")
@@ -91,7 +92,14 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     if not paths:
         raise InputError(f"--calibrate {folder}: there are no pictures in it")
     count = min(len(paths), _CALIBRATION_IMAGES + _CHECK_IMAGES)
-    chosen = [read_image(paths[index]) for index in np.linspace(0, len(paths) - 1, count).round().astype(int)]
+    chosen = []
+    for index in np.linspace(0, len(paths) - 1, count).round().astype(int):
+        try:
+            chosen.append(read_image(paths[index]))
+        except InputError as error:
+            stderr.print(f"left out: {error}")
+    if not chosen:
+        raise InputError(f"--calibrate {folder}: none of the pictures looked at can be read")
     check = chosen[::3] if len(chosen) >= 6 else chosen
     calibration = [image for place, image in enumerate(chosen) if place % 3] if len(chosen) >= 6 else chosen
     return calibration, check

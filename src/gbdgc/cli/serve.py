@@ -62,12 +62,12 @@ def serve(
     limits = Limits(round(max_upload * 1e6), round(max_pixels * 1e6), queue, timeout)
     if token == "":
         raise InputError("--token: it is empty; give one, or leave it out for a service open to all who reach it")
+    listener = _listen(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
     app = create_app(Counter.load(weights, engine=engine, threads=threads), limits=limits, token=token)
     # A stop waits for what is in the line, and not for ever.
     settings = uvicorn.Config(
         app, log_config=_log_to_stderr(), server_header=False, timeout_graceful_shutdown=round(2 * timeout) + 1
     )
-    listener = _listen(host, port)
     name = f"[{host}]" if ":" in host else host
     stdout.print(f"http://{name}:{listener.getsockname()[1]}", soft_wrap=True)
     if token is None and not host.startswith("127.") and host not in {"localhost", "::1"}:

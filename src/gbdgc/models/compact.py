@@ -88,13 +88,18 @@ class CompactBackbone(Backbone):
         scale and offset only. Batches of a few crops are too small for statistics of their own, counts then depend
         on one image alone, and many processes compute what one would. False restores batch statistics, which is
         worth trying when training from scratch.
+    frozen_blocks : leave the stem and that many blocks as they came, which spares their backward pass, the dearest of
+        all; edges and colours look alike everywhere. With 3 the first level that the decoder sees is as it came.
     """
 
     suitable_dim = 128
     suitable_codewords = 256
 
-    def __init__(self, *, frozen_statistics: bool = True) -> None:
-        super().__init__(LiteEncoder(), Decoder((24, 40, 112), _DECODER_WIDTHS, _LEVEL_SCALE))
+    def __init__(self, *, frozen_statistics: bool = True, frozen_blocks: int = 0) -> None:
+        encoder = LiteEncoder()
+        if frozen_blocks > 0:
+            nn.ModuleList([encoder.stem, *encoder.blocks[:frozen_blocks]]).requires_grad_(False)
+        super().__init__(encoder, Decoder((24, 40, 112), _DECODER_WIDTHS, _LEVEL_SCALE))
         self.frozen_statistics = frozen_statistics
 
     def train(self, mode: bool = True) -> Self:

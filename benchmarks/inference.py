@@ -66,10 +66,11 @@ def compare(backbone: str, images: list[Images], folder: Path, rounds: int, size
     times = dict(
         zip(works, fastest(*(lambda w=work: w(picture) for work in works.values()), rounds=rounds), strict=True)
     )
-    expected = [works[LAST](image).sum() for image in images]
+    checked = images[:2]
+    expected = [works[LAST](image).sum() for image in checked]
     print(f"{backbone}, {size[0]} x {size[1]}, {torch.get_num_threads()} threads, shortest of {rounds}")
     for name, work in works.items():
-        drift = np.mean([abs(work(i).sum() - e) for i, e in zip(images, expected, strict=True)]) / np.mean(expected)
+        drift = np.mean([abs(work(i).sum() - e) for i, e in zip(checked, expected, strict=True)]) / np.mean(expected)
         print(f"  {name:<30} {1000 * times[name]:9.1f} ms   drift {drift:.3%}")
     for name, limit in {LAST: 1.0, **LIMITS}.items():
         verdict(f"{name}: time of eager's", times[name] / times[EAGER], at_most=limit)
@@ -87,10 +88,11 @@ def write_models(backbone: str, images: list[Images], folder: Path) -> dict[str,
         network.semantic[0].weight.mul_(4)  # or else every place would count nearly the same
     checkpoint.save_model(folder / "torch.safetensors", network, {"backbone": backbone}, {}, {})
     graph, description = export.write_graph(network, folder / "graph.onnx"), pack({}, {})
+    corners = [np.ascontiguousarray(image[..., :256, :256]) for image in images]  # what calibrates changes no time
     export.write_onnx(graph, folder / "fp32.onnx", description)
-    export.write_onnx(graph, folder / "int8.onnx", description, images)
+    export.write_onnx(graph, folder / "int8.onnx", description, corners)
     export.write_openvino(graph, folder / "fp32.xml", description)
-    export.write_openvino(graph, folder / "int8.xml", description, images)
+    export.write_openvino(graph, folder / "int8.xml", description, corners)
     names = {
         "onnx fp32": "fp32.onnx",
         "openvino fp32": "fp32.xml",

@@ -12,7 +12,7 @@ def keep_freed_memory() -> None:
 
     By default glibc takes every block of more than 32 MB fresh from the system and gives it back at once. A step of
     training makes and drops many such feature maps, each zeroed anew page by page: up to a quarter of its time.
-    For processes that train: it spends memory, which counting large pictures would rather save.
+    For processes that train or evaluate: it spends memory, which counting one large picture would rather save.
     """
     if not sys.platform.startswith("linux"):
         return

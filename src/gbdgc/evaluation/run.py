@@ -20,6 +20,7 @@ from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.metrics import Summary, compare, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, TableWriter, read_table, tag_names
 from gbdgc.files import atomic_write, make_folder
+from gbdgc.memory import keep_freed_memory
 from gbdgc.progress import track
 from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
 
@@ -73,6 +74,7 @@ def evaluate(
     resume : go on with the run in ``out``, or with the newest one of this model: what is counted is not counted again.
     seed : of the intervals.
     """
+    keep_freed_memory()
     counter = copy(weights) if isinstance(weights, Counter) else Counter.load(weights, tile=tile)
     if max_side is not None:
         counter.max_side = max_side

@@ -24,8 +24,10 @@ class Codebook(nn.Module):
         of its own: one row for the whole batch is as fast forward, but its backward pass runs on a single thread.
         """
         batch, dim, height, width = semantic_BDHW.shape
-        # A copy only where the map is not channels_last; the kernel wants the channels of a position side by side.
-        queries = semantic_BDHW.permute(0, 2, 3, 1).reshape(batch, 1, height * width, dim)
+        position_BHWD = semantic_BDHW.permute(0, 2, 3, 1)
+        if position_BHWD.stride(3) != 1:  # not channels_last; the kernel wants a position's channels side by side
+            position_BHWD = position_BHWD.contiguous()
+        queries = position_BHWD.reshape(batch, 1, height * width, dim)
         codewords = self.codewords_MD[None, None].expand(batch, -1, -1, -1)
         recoded = functional.scaled_dot_product_attention(queries, codewords, codewords)
         return recoded.reshape(batch, height, width, dim).permute(0, 3, 1, 2)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gbdgc.errors import InputError
-from gbdgc.runs import new_run_folder
+from gbdgc.runs import claim, new_run_folder
 
 
 def test_every_run_gets_the_next_number(tmp_path: Path) -> None:
@@ -20,3 +20,10 @@ def test_a_place_where_no_folder_can_be_is_named(tmp_path: Path) -> None:
         new_run_folder("eval", "street", tmp_path / "runs")
     with pytest.raises(InputError, match=r"street-1: this folder cannot be made"):
         new_run_folder("", "no/such/street", tmp_path)
+
+
+def test_a_folder_is_for_one_at_a_time(tmp_path: Path) -> None:
+    with claim(tmp_path), pytest.raises(InputError, match="another process is at work there"), claim(tmp_path):
+        pass
+    with claim(tmp_path):
+        pass

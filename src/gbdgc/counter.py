@@ -185,7 +185,7 @@ class Counter:
         else:
             densities = tiling.count_cells(self.engine, seen, tile=self.tile)
             cells = np.stack([tiling.regrid(density, height, width, stride) for density in densities])
-        verdicts = self._judge(images)
+        verdicts = self._judge(seen)
         milliseconds = 1000 * (time.perf_counter() - started) / len(images)
         return [
             Result(

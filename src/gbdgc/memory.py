@@ -4,7 +4,7 @@ import ctypes
 import sys
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # <malloc.h>
-_MOST = 2**31 - 1
+_NEVER = -1
 
 
 def keep_freed_memory() -> None:
@@ -19,4 +19,4 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:  # musl has none
         mallopt(_M_MMAP_MAX, 0)
-        mallopt(_M_TRIM_THRESHOLD, _MOST)
+        mallopt(_M_TRIM_THRESHOLD, _NEVER)

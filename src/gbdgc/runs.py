@@ -7,6 +7,8 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -29,6 +31,31 @@ def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs
             number += 1
         except OSError as error:
             raise InputError(f"{folder}: this folder cannot be made ({error.strerror}); work in another") from error
+
+
+@contextmanager
+def claim(folder: Path) -> Iterator[None]:
+    """Keep other processes from working in a run's folder; where the system has no such lock, nothing is kept.
+
+    The system lets go of it when the process ends, however it ends.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(
+                    f"{folder}: another process is at work there; wait for it, or choose another folder"
+                ) from error
+        yield
+    finally:
+        os.close(handle)
 
 
 def newest_run_folder(

@@ -123,9 +123,12 @@ def test_batch_statistics_can_be_had() -> None:
 
 
 def test_frozen_blocks_stay_and_the_rest_learns() -> None:
-    backbone = CompactBackbone(frozen_blocks=3).train()
-    backbone(torch.randn(2, 3, 32, 32)).fused.sum().backward()
+    backbone = CompactBackbone(frozen_statistics=False, frozen_blocks=3).train()
     encoder = backbone.encoder
+    before = encoder.stem.norm.running_mean.clone()
+    backbone(torch.randn(2, 3, 32, 32)).fused.sum().backward()
+    assert torch.equal(before, encoder.stem.norm.running_mean)
+    assert encoder.blocks[3].depthwise.norm.training
     still = {*encoder.stem.parameters(), *encoder.blocks[:3].parameters()}
     assert still
     assert all((parameter.grad is None) == (parameter in still) for parameter in backbone.parameters())

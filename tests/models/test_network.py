@@ -133,6 +133,16 @@ def test_a_backbone_that_does_not_exist_is_named_with_those_that_do() -> None:
         build_network("resnet")
 
 
+def test_random_weights_are_never_frozen() -> None:
+    assert all(parameter.requires_grad for parameter in small(frozen_blocks=3).parameters())
+
+
+def test_an_option_of_another_backbone_is_named_and_none_takes_it_out() -> None:
+    with pytest.raises(InputError, match=r"model\.options\.frozen_blocks: vgg16 has no such option .*=null"):
+        build_network("vgg16", pretrained=False, frozen_blocks=3)
+    small(frozen_blocks=None)
+
+
 def test_vgg16_counts_too() -> None:
     torch.manual_seed(0)
     network = build_network("vgg16", pretrained=False, dim=32, codewords=64).eval()

@@ -20,7 +20,9 @@ import torch
 from gbdgc import checkpoint
 from gbdgc.config import Config
 from gbdgc.errors import InputError
+from gbdgc.models import build_network
 from gbdgc.training import Run, train
+from gbdgc.training.state import build_optimizer
 
 MakeConfig = Callable[..., Config]
 EVERYTHING_WITH_A_MEMORY = {
@@ -225,6 +227,11 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
         ({"data__scale": [1.0]}, "data.scale"),
         ({"train__batch_size": 0}, "train.batch_size=0: at least one picture"),
         ({"train__micro_batch": -1}, "train.micro_batch=-1"),
+        ({"train__epochs": 0}, "train.epochs=0: at least one"),
+        ({"train__precision": "half"}, "train.precision=half: choose one of auto, 32-true"),
+        ({"data__workers": -1}, "data.workers=-1"),
+        ({"discovery__n_domains": 13, "method__name": "erm"}, "n_domains=13: there are 12 pictures to train on"),
+        ({"model__options__frozen_block": 3}, "compact has no such option .there are: frozen_statistics, frozen_bl"),
         ({"data__validation": 0.01}, "leaves 16 to train on and 0 to choose by"),
         ({"discovery__descriptors": "online", "discovery__levels": "style"}, "discovery.descriptors=pass"),
     ],
@@ -251,6 +258,18 @@ def test_resuming_with_other_settings_is_refused_by_name(tiny_config: MakeConfig
         train(tiny_config(), folder=run.folder)
     with pytest.raises(InputError, match="no run to resume"):
         train(tiny_config(), resume=True, folder=tmp_path / "nowhere")
+
+
+def test_resuming_without_an_option_that_was_there_is_refused(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    run = train(tiny_config(model__options__frozen_blocks=1, train__epochs=1), folder=tmp_path / "run")
+    with pytest.raises(InputError, match=r"model\.options\.frozen_blocks: 1 then, None now"):
+        train(tiny_config(train__epochs=1), resume=True, folder=run.folder)
+
+
+def test_a_rate_of_zero_for_the_encoder_is_zero(tiny_config: MakeConfig) -> None:
+    config = tiny_config(train__encoder_learning_rate=0)
+    groups = build_optimizer(config, build_network("compact", pretrained=False, dim=16, codewords=32)).param_groups
+    assert [group["lr"] for group in groups] == [0, 1e-4]
 
 
 def test_tensorboard_gets_the_same_numbers(tiny_config: MakeConfig, tmp_path: Path) -> None:

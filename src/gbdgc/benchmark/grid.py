@@ -24,7 +24,6 @@ from gbdgc.evaluation import METRICS, evaluate
 from gbdgc.evaluation.run import SELECTION
 from gbdgc.files import atomic_write
 from gbdgc.progress import stderr
-from gbdgc.runs import environment
 from gbdgc.training import Run, train
 
 Cell = dict[str, Any]
@@ -89,7 +88,7 @@ def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
             stderr.print(f"cell {number} of {len(cells)}: {job.source}{where}, {job.variant}, seed {seed}")
             run = _trained(config, Path(settings.runs) / f"{_slug(job.source)}-seed{seed}-{fingerprint}")
             measured = _count_target(run, target, settings) if target else _separation(run, settings.source(job.source))
-            cell = _describe(benchmark, job, target, config, settings, fingerprint) | measured
+            cell = _describe(benchmark, job, target, config, settings, fingerprint, run) | measured
             with atomic_write(path, "w") as file:
                 json.dump(cell, file, indent=2)
         done.append(cell)
@@ -169,9 +168,10 @@ def _labels(path: Path) -> dict[str, int]:
 
 
 def _describe(
-    benchmark: str, job: Job, target: str | None, config: Config, settings: Settings, fingerprint: str
+    benchmark: str, job: Job, target: str | None, config: Config, settings: Settings, fingerprint: str, run: Run
 ) -> Cell:
     """Return what a reader of the result needs to know of how it was made."""
+    trained_by = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
     return {
         "benchmark": benchmark,
         "source": job.source,
@@ -186,7 +186,7 @@ def _describe(
         "fingerprint": fingerprint,
         "settings": _fingerprint(config, job.source, with_seed=False),
         "gbdgc": __version__,
-        "commit": environment()["commit"],
+        "commit": trained_by["commit"],
     }
 
 

@@ -76,7 +76,7 @@ def export(
             )
         for part in sorted(Path(folder).iterdir(), key=lambda part: part.suffix == ".xml"):
             part.replace(out.with_suffix(part.suffix))
-    stdout.print(f"model: {out}", soft_wrap=True)
+    stdout.print(f"model: {out}", soft_wrap=True, markup=False)
 
 
 def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
@@ -97,7 +97,7 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
         try:
             chosen.append(read_image(paths[index]))
         except InputError as error:
-            stderr.print(f"left out: {error}")
+            stderr.print(f"left out: {error}", soft_wrap=True, markup=False)
     if not chosen:
         raise InputError(f"--calibrate {folder}: none of the pictures looked at can be read")
     check = chosen[::3] if len(chosen) >= 6 else chosen

@@ -27,4 +27,4 @@ def report(
     from gbdgc.report import write_report
 
     path = write_report(run, evaluations or (), out)
-    stdout.print(f"report: {path}", soft_wrap=True)
+    stdout.print(f"report: {path}", soft_wrap=True, markup=False)

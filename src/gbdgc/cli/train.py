@@ -35,5 +35,5 @@ def train(config: str, *overrides: str, resume: bool = False, devices: int = 1, 
         sys.exit(130)
     if not first:
         return
-    stdout.print(f"run: {run.folder}", soft_wrap=True)
-    stderr.print(f"next: gbdgc eval {run.best} DATA", soft_wrap=True)
+    stdout.print(f"run: {run.folder}", soft_wrap=True, markup=False)
+    stderr.print(f"next: gbdgc eval {run.best} DATA", soft_wrap=True, markup=False)

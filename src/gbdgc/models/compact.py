@@ -97,18 +97,18 @@ class CompactBackbone(Backbone):
 
     def __init__(self, *, frozen_statistics: bool = True, frozen_blocks: int = 0) -> None:
         encoder = LiteEncoder()
-        if frozen_blocks > 0:
-            nn.ModuleList([encoder.stem, *encoder.blocks[:frozen_blocks]]).requires_grad_(False)
         super().__init__(encoder, Decoder((24, 40, 112), _DECODER_WIDTHS, _LEVEL_SCALE))
-        self.frozen_statistics = frozen_statistics
+        frozen = [encoder.stem, *encoder.blocks[:frozen_blocks]] if frozen_blocks > 0 else []
+        for part in frozen:
+            part.requires_grad_(False)
+        still = [encoder] if frozen_statistics else frozen
+        self._still = tuple(norm for part in still for norm in part.modules() if isinstance(norm, nn.BatchNorm2d))
 
     def train(self, mode: bool = True) -> Self:
         """Set training mode, in which frozen BatchNorm stays as in evaluation."""
         super().train(mode)
-        if self.frozen_statistics:
-            for module in self.modules():
-                if isinstance(module, nn.BatchNorm2d):
-                    module.eval()
+        for norm in self._still:
+            norm.eval()
         return self
 
 

@@ -3,7 +3,8 @@
 Shapes: B batch, D feature channels, H x W the image, h x w = H/4 x W/4.
 """
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -163,8 +164,10 @@ def build_network(
     """
     if backbone not in BACKBONES:
         raise InputError(f"backbone {backbone!r}: there is no such network; choose one of {', '.join(BACKBONES)}")
-    body = BACKBONES[backbone](**backbone_options)
-    if pretrained is not False:
+    body = _build_backbone(backbone, backbone_options)
+    if pretrained is False:
+        body.requires_grad_(True)  # random weights are there to be learnt, whatever is to be kept of good ones
+    else:
         body.encoder.load_state_dict(load_weights(backbone, None if pretrained is True else Path(pretrained)))
     network = Network(
         body,
@@ -176,6 +179,19 @@ def build_network(
     )
     nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     return network
+
+
+def _build_backbone(name: str, options: Mapping[str, object]) -> Backbone:
+    build = BACKBONES[name]
+    given = {option: value for option, value in options.items() if value is not None}
+    known = inspect.signature(build).parameters
+    if unknown := sorted(given.keys() - known.keys()):
+        there = ", ".join(known) or "none"
+        raise InputError(
+            f"model.options.{unknown[0]}: {name} has no such option (there are: {there}); "
+            f"correct it, or take it out of a preset by model.options.{unknown[0]}=null"
+        )
+    return build(**given)
 
 
 def _projection(inputs: int, dim: int, dropout: float) -> nn.Sequential:

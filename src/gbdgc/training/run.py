@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
+from rich.markup import escape
 
 from gbdgc import checkpoint
 from gbdgc.config import Config, load_config, save_config, settings_that_matter
@@ -20,9 +21,9 @@ from gbdgc.errors import InputError
 from gbdgc.files import atomic_write, make_folder
 from gbdgc.memory import keep_freed_memory
 from gbdgc.progress import progress_bar, stderr
-from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
+from gbdgc.runs import claim, new_run_folder, newest_run_folder, write_environment
 from gbdgc.training.epoch import Report, Stopped, describe_model, discover, run_epoch
-from gbdgc.training.state import TrainState, build_state
+from gbdgc.training.state import TrainState, build_state, check_settings
 
 
 @dataclass(frozen=True)
@@ -65,14 +66,20 @@ def train(
     settings = config if isinstance(config, Config) else load_config(config, overrides)
     keep_freed_memory()
     # Before there are other processes, so that a mistake ends the run rather than leave them waiting.
+    check_settings(settings)
     opened = open_folder(settings, folder, resume) if is_first_process() else Path()
-    fabric = make_fabric(settings, devices)
+    with claim(opened) if is_first_process() else nullcontext():
+        return run_epochs(settings, make_fabric(settings, devices), opened, resume)
+
+
+def run_epochs(settings: Config, fabric: Fabric, opened: Path, resume: bool) -> Run:
+    """Go from where the run stands to its end, or to where a signal stops it."""
     folder = fabric.broadcast(opened)
     state = build_state(settings, folder, fabric)
     # A run that was cut off before its first checkpoint begins again, which comes to the same.
     if resume and checkpoint.has_any(folder / "checkpoints"):
         for problem in state.restore():
-            stderr.print(f"[yellow]resuming from the checkpoint before:[/] {problem}", soft_wrap=True)
+            stderr.print(f"[yellow]resuming from the checkpoint before:[/] {escape(problem)}", soft_wrap=True)
     if fabric.is_global_zero:
         drop_metrics_after(folder, state.epoch)
     with stopping_in_order(state), reporting(state) as report:
@@ -223,9 +230,10 @@ def write_metrics(folder: Path, records: Sequence[dict[str, Any]]) -> None:
 def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
     """Name the settings that differ."""
     found = []
-    for key, value in new.items():
-        if isinstance(value, dict) and isinstance(old.get(key), dict):
-            found += _differences(old[key], value, f"{prefix}{key}.")
-        elif old.get(key) != value:
-            found.append(f"{prefix}{key}: {old.get(key)} then, {value} now")
+    for key in {**old, **new}:
+        before, now = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(now, dict):
+            found += _differences(before, now, f"{prefix}{key}.")
+        elif before != now:
+            found.append(f"{prefix}{key}: {before} then, {now} now")
     return found

@@ -113,10 +113,16 @@ class TrainState:
         return problems
 
 
+PRECISIONS = ("auto", "32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
+
+
 def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
     """Make everything a run needs from its config: data, network, optimiser, method, partition."""
-    check_settings(config)
     train_part, validation = load_source(config)
+    if (wanted := config.discovery.n_domains or 0) > len(train_part):
+        raise InputError(
+            f"discovery.n_domains={wanted}: there are {len(train_part)} pictures to train on; take fewer, or null"
+        )
     if config.train.batch_size % fabric.world_size:
         raise InputError(
             f"train.batch_size={config.train.batch_size} cannot be shared equally by {fabric.world_size} processes"
@@ -183,6 +189,12 @@ def check_settings(config: Config) -> None:
     for name, value in (("train.batch_size", train.batch_size), ("train.micro_batch", train.micro_batch)):
         if value is not None and value < 1:
             raise InputError(f"{name}={value}: at least one picture")
+    if train.epochs < 1:
+        raise InputError(f"train.epochs={train.epochs}: at least one")
+    if data.workers < 0:
+        raise InputError(f"data.workers={data.workers}: 0 or more threads beside the one that trains")
+    if train.precision not in PRECISIONS:
+        raise InputError(f"train.precision={train.precision}: choose one of {', '.join(PRECISIONS)}")
     if data.crop % STRIDE:
         raise InputError(f"data.crop={data.crop}: the network needs a multiple of {STRIDE}, such as 256 or 320")
     if len(data.scale) != 2:
@@ -226,8 +238,11 @@ def build_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:
     members = {id(parameter) for parameter in encoder}
     rest = [parameter for parameter in network.parameters() if id(parameter) not in members]
     kinds: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
-    rates = (train.encoder_learning_rate or train.learning_rate, train.learning_rate)
-    groups = [{"params": part, "lr": rate, "peak": rate} for part, rate in zip((encoder, rest), rates, strict=True)]
+    own = train.encoder_learning_rate
+    rates = {"encoder": train.learning_rate if own is None else own, "rest": train.learning_rate}
+    groups = [
+        {"params": part, "lr": rate, "peak": rate} for part, rate in zip((encoder, rest), rates.values(), strict=True)
+    ]
     return kinds[train.optimizer](groups, weight_decay=train.weight_decay)
 
 

@@ -117,6 +117,9 @@ class TrainConfig:
     learning_rate: float = 1e-5
     encoder_learning_rate: float | None = None
     """None: the same as the rest."""
+    head_learning_rate: float | None = None
+    """Of the codebook and the density head; None: the same as the rest. Density peaks at 10 (x 1000) over a head, and
+    the head's weights start near 0: at the rate of the rest a short schedule ends before they have come that far."""
     weight_decay: float = 1e-4
     schedule: Literal["constant", "onecycle"] = "constant"
     clip_norm: float | None = None

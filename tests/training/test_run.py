@@ -269,7 +269,7 @@ def test_resuming_without_an_option_that_was_there_is_refused(tiny_config: MakeC
 def test_a_rate_of_zero_for_the_encoder_is_zero(tiny_config: MakeConfig) -> None:
     config = tiny_config(train__encoder_learning_rate=0)
     groups = build_optimizer(config, build_network("compact", pretrained=False, dim=16, codewords=32)).param_groups
-    assert [group["lr"] for group in groups] == [0, 1e-4]
+    assert [group["lr"] for group in groups] == [0, 1e-4, 1e-4]
 
 
 def test_tensorboard_gets_the_same_numbers(tiny_config: MakeConfig, tmp_path: Path) -> None:

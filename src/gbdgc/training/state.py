@@ -232,17 +232,17 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
 
 
 def build_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:
-    """Return the optimiser, with the pretrained encoder in a group of its own."""
+    """Return the optimiser: the pretrained encoder, and what turns features into density, in groups of their own."""
     train = config.train
     encoder = list(network.backbone.encoder.parameters())
-    members = {id(parameter) for parameter in encoder}
-    rest = [parameter for parameter in network.parameters() if id(parameter) not in members]
+    head = [*network.head.parameters(), *(network.codebook.parameters() if network.codebook is not None else [])]
+    grouped = {id(parameter) for parameter in (*encoder, *head)}
+    rest = [parameter for parameter in network.parameters() if id(parameter) not in grouped]
+    groups = []
+    for part, own_rate in ((encoder, train.encoder_learning_rate), (head, train.head_learning_rate), (rest, None)):
+        rate = train.learning_rate if own_rate is None else own_rate
+        groups.append({"params": part, "lr": rate, "peak": rate})
     kinds: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
-    own = train.encoder_learning_rate
-    rates = {"encoder": train.learning_rate if own is None else own, "rest": train.learning_rate}
-    groups = [
-        {"params": part, "lr": rate, "peak": rate} for part, rate in zip((encoder, rest), rates.values(), strict=True)
-    ]
     return kinds[train.optimizer](groups, weight_decay=train.weight_decay)
 
 

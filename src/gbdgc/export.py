@@ -217,8 +217,7 @@ def write_openvino(
                 preset=nncf.QuantizationPreset.MIXED,
                 subset_size=len(inputs),
                 ignored_scope=nncf.IgnoredScope(names=[first], types=["MatMul"], validate=False),
-                # Seven bits a weight, as for onnxruntime and for the same reason: with eight the counts of the
-                # bundled model drifted by 7.7 % on a processor without VNNI.
+                # Seven bits a weight, as for onnxruntime and for the same reason.
                 advanced_parameters=advanced.AdvancedQuantizationParameters(overflow_fix=advanced.OverflowFix.ENABLE),
             )
     model.set_rt_info(description, DESCRIPTION_KEY)

@@ -11,7 +11,7 @@ def keep_freed_memory() -> None:
     """Keep freed blocks in the process for the next ones, where the C library is glibc; elsewhere do nothing.
 
     By default glibc takes every block of more than 32 MB fresh from the system and gives it back at once. A step of
-    training makes and drops many such feature maps, each zeroed anew page by page: up to a quarter of its time.
+    training makes and drops many such feature maps, each zeroed anew page by page, which takes a good part of it.
     For processes that train or evaluate: it spends memory, which counting one large picture would rather save.
     """
     if not sys.platform.startswith("linux"):

@@ -1,6 +1,8 @@
 """`gbdgc serve`."""
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,30 +64,38 @@ def serve(
     limits = Limits(round(max_upload * 1e6), round(max_pixels * 1e6), queue, timeout)
     if token == "":
         raise InputError("--token: it is empty; give one, or leave it out for a service open to all who reach it")
-    listener = _take(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
+    with _named(host, port):
+        listener = _bind(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
     app = create_app(Counter.load(weights, engine=engine, threads=threads), limits=limits, token=token)
     # A stop waits for what is in the line, and not for ever.
     settings = uvicorn.Config(
         app, log_config=_log_to_stderr(), server_header=False, timeout_graceful_shutdown=round(2 * timeout) + 1
     )
     name = f"[{host}]" if ":" in host else host
-    listener.listen(128)  # callers queue from now on, so the address may be told before the server runs
+    with _named(host, port):  # two that were bound at the same time find out here
+        listener.listen(128)  # callers queue from now on, so the address may be told before the server runs
     stdout.print(f"http://{name}:{listener.getsockname()[1]}", soft_wrap=True)
     if token is None and not host.startswith("127.") and host not in {"localhost", "::1"}:
         stderr.print("anyone who reaches this address can use the service: set GBDGC_TOKEN to change that")
     uvicorn.Server(settings).run(sockets=[listener])
 
 
-def _take(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     """Take the address; nobody gets through before something listens there."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(address)
+    return listener
+
+
+@contextmanager
+def _named(host: str, port: int) -> Iterator[None]:
+    """Say which address cannot be had, and what to do."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
+        yield
     except (OSError, OverflowError) as error:
         raise InputError(f"{host}:{port}: cannot listen there ({error}); choose another --host or --port") from error
-    return listener
 
 
 def _log_to_stderr() -> dict[str, Any]:

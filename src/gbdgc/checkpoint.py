@@ -20,6 +20,7 @@ from gbdgc.files import atomic_write
 from gbdgc.models import Network, build_network
 
 LAST, PREVIOUS, BEST = "last.safetensors", "previous.safetensors", "best.safetensors"
+EPOCH, EPOCHS = "epoch_{:03d}.safetensors", "epoch_*.safetensors"
 _INFO = "gbdgc"
 
 

@@ -18,7 +18,7 @@ from gbdgc.files import atomic_write
 
 _NO_MATTER = {
     "data": ("workers", "cache_gigabytes"),
-    "train": ("checkpoint_seconds", "tensorboard"),
+    "train": ("keep_epochs", "checkpoint_seconds", "tensorboard"),
 }
 
 
@@ -129,6 +129,8 @@ class TrainConfig:
     """auto: on graphics cards bf16, or fp16 where they lack it; 32 bits on CPUs."""
     selection: Literal["validation", "last"] = "last"
     """How the model of the run is chosen: by the source alone."""
+    keep_epochs: int = 0
+    """Keep the models of the last so many epochs too, to see how steady they are; the run's model is chosen as ever."""
     seed: int = 0
     checkpoint_seconds: float = 120.0
     tensorboard: bool = False
@@ -177,7 +179,7 @@ def save_config(config: Config, path: Path) -> None:
 
 
 def settings_that_matter(config: Config) -> dict[str, Any]:
-    """Return the settings without those that change no result: how fast data is read, how often a run is saved."""
+    """Return the settings without those that change no result: how fast data is read, what is saved and when."""
     settings = asdict(config)
     for section, names in _NO_MATTER.items():
         settings[section] = {key: value for key, value in settings[section].items() if key not in names}

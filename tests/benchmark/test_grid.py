@@ -127,8 +127,40 @@ def test_each_of_the_papers_tables_can_be_filled(
     for table in tables:
         assert all(line.values.keys() == set(table.columns) for line in table.lines)
         assert all(value.mean >= 0 for line in table.lines for value in line.values.values())
-    rows = {"transfer": 2, "within": 2, "partition": 5, "k": 3, "components": 6, "separation": 10}
+    rows = {"transfer": 2, "within": 2, "partition": 5, "k": 3, "components": 6, "separation": 10, "steadiness": 5}
     assert len(tables[0].lines) == rows[benchmark]
+
+
+@pytest.mark.slow
+def test_steadiness_counts_the_target_after_each_of_the_last_epochs(
+    drawn: Data, settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    two = {"data": {name: drawn[name] for name in ("drawn A", "drawn B")}, "sources": ["drawn A"], "epochs": 4}
+    cells = run_benchmark("steadiness", settings(**two))
+    assert [list(cell["by_epoch"]) for cell in cells] == [["epoch_002", "epoch_003", "epoch_004"]] * 5
+    gbdgc = next(cell for cell in cells if cell["variant"] == "GBDGC")
+    errors = [each["mae"] for each in gbdgc["by_epoch"].values()]
+    assert len(set(errors)) == 3
+    (table,) = build_tables("steadiness", cells)
+    line = next(line for line in table.lines if line.labels == ("GBDGC",))
+    mean, spread = (line.values[column].mean for column in table.columns)
+    assert (mean, spread) == (pytest.approx(sum(errors) / 3), pytest.approx(max(errors) - min(errors)))
+    # The training is that of the other tables.
+    (transfer,) = [cell for cell in run_benchmark("transfer", settings(**two)) if cell["variant"] == "GBDGC"]
+    assert transfer["fingerprint"] == gbdgc["fingerprint"]
+    for model in (tmp_path / "runs").glob("*/checkpoints/epoch_*"):
+        model.unlink()
+    with pytest.raises(InputError, match="the models of its last epochs are gone"):
+        run_benchmark("steadiness", settings(**two, out=tmp_path / "again"))
+
+
+def test_targets_can_be_counted_by_another_engine(settings: Callable[..., Settings], tmp_path: Path) -> None:
+    torch = run_benchmark("transfer", settings())
+    onnx = run_benchmark("transfer", settings(engine="onnx", out=tmp_path / "onnx", runs=tmp_path / "runs of onnx"))
+    assert [cell["engine"] for cell in torch + onnx] == ["torch"] * 2 + ["onnx"] * 2
+    for one, other in zip(torch, onnx, strict=True):
+        assert one["fingerprint"] == other["fingerprint"]
+        assert one["mae"]["value"] == pytest.approx(other["mae"]["value"], abs=1e-2)
 
 
 @pytest.mark.slow

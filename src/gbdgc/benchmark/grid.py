@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gbdgc import __version__
-from gbdgc.benchmark.plan import MAX_SIDE, Job, plan, protocol
+from gbdgc import __version__, checkpoint
+from gbdgc.benchmark.plan import LAST_EPOCHS, MAX_SIDE, Job, plan, protocol
 from gbdgc.config import Config, load_config, settings_that_matter
 from gbdgc.data import Dataset, load_dataset
 from gbdgc.domains import count_separation
+from gbdgc.engines import EngineName
 from gbdgc.errors import InputError
-from gbdgc.evaluation import METRICS, evaluate
+from gbdgc.evaluation import METRICS, PREDICTIONS, evaluate
 from gbdgc.evaluation.run import SELECTION
 from gbdgc.files import atomic_write
 from gbdgc.progress import stderr
@@ -46,6 +47,8 @@ class Settings:
     """The sources to train on; empty: all that the data sets allow."""
     seeds: Sequence[int] = (0,)
     epochs: int | None = None
+    engine: EngineName | None = None
+    """What counts the targets; None: torch."""
     out: str | os.PathLike[str] = "results"
     """The folder of the small files: ``<out>/<benchmark>/cells/*.json`` and the tables."""
     runs: str | os.PathLike[str] = "runs/benchmark"
@@ -55,7 +58,7 @@ class Settings:
         """Return what to train for a job."""
         # What a variant is about comes last, so that nothing can quietly undo it.
         own = ["data.source=[]", *protocol(job.source), *self.overrides, *job.overrides, f"train.seed={seed}"]
-        own += [f"train.epochs={self.epochs}"] * (self.epochs is not None)
+        own += [f"train.epochs={self.epochs}"] * (self.epochs is not None) + [f"train.keep_epochs={LAST_EPOCHS}"]
         config = load_config(self.config, own)
         config.name = _slug(job.source)
         config.data.source = [os.fspath(Path(self.data[part]).resolve()) for part in job.source.split("+")]
@@ -87,7 +90,12 @@ def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
             where = f" → {target}" if target else ""
             stderr.print(f"cell {number} of {len(cells)}: {job.source}{where}, {job.variant}, seed {seed}")
             run = _trained(config, Path(settings.runs) / f"{_slug(job.source)}-seed{seed}-{fingerprint}")
-            measured = _count_target(run, target, settings) if target else _separation(run, settings.source(job.source))
+            if target is None:
+                measured = _separation(run, settings.source(job.source))
+            elif benchmark == "steadiness":
+                measured = _steadiness(run, target, settings)
+            else:
+                measured = _count_target(run.best, run.folder / "eval" / _slug(target), target, settings)
             cell = _describe(benchmark, job, target, config, settings, fingerprint, run) | measured
             with atomic_write(path, "w") as file:
                 json.dump(cell, file, indent=2)
@@ -138,16 +146,32 @@ def _trained(config: Config, folder: Path) -> Run:
     return run
 
 
-def _count_target(run: Run, target: str, settings: Settings) -> Cell:
-    folder = run.folder / "eval" / _slug(target)
-    summary = evaluate(
-        run.best,
+def _count_target(model: Path, folder: Path, target: str, settings: Settings) -> Cell:
+    """Count a target's test part by a model, into a folder of its own that survives an interruption."""
+    evaluation = evaluate(
+        model,
         {target: settings.data[target]},
         max_side=MAX_SIDE.get(target),
+        engine=settings.engine,
         out=folder,
-        resume=(folder / "predictions.csv").exists(),
-    ).summary["data"][target]
-    return {key: summary[key] for key in ("split", "format", "max_side", "images", "unreadable", *METRICS)}
+        resume=(folder / PREDICTIONS).exists(),
+    )
+    errors = evaluation.summary["data"][target]
+    kept = {key: errors[key] for key in ("split", "format", "max_side", "images", "unreadable", *METRICS)}
+    return {"engine": evaluation.summary["engine"]} | kept
+
+
+def _steadiness(run: Run, target: str, settings: Settings) -> Cell:
+    """Return the target's error after each of the last epochs."""
+    models = sorted((run.folder / "checkpoints").glob(checkpoint.EPOCHS))
+    if not models:
+        raise InputError(f"{run.folder}: the models of its last epochs are gone; delete it, and it is trained again")
+    cell: Cell = {"by_epoch": {}}
+    for model in models:
+        counted = _count_target(model, run.folder / "eval" / f"{_slug(target)}-{model.stem}", target, settings)
+        cell["by_epoch"][model.stem] = {metric: counted.pop(metric)["value"] for metric in METRICS}
+        cell |= counted
+    return cell
 
 
 def _separation(run: Run, source: Dataset) -> Cell:

@@ -14,6 +14,9 @@ K = {"SHA": 4, "SHB": 3, "QNRF": 6, "SHA+SHB": 5}
 MAX_SIDE = {"QNRF": 1920}
 """The protocol's limit to the longer side, in training and as a target."""
 
+LAST_EPOCHS = 3
+"""Over so many it is asked how steady a model is."""
+
 _PAPER, _STABLE = "discovery.mode=paper", "discovery.mode=stable"
 _PARTITIONS: dict[str, list[str]] = {
     "random": ["discovery.partition=random", _PAPER],
@@ -39,10 +42,17 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "without L_sty": [_WITHOUT["style"]],
         "without L_orth": [_WITHOUT["orthogonality"]],
     },
+    "steadiness": {
+        # The two losses that have a trivial or a costly optimum as printed, and as we would have them.
+        **_METHODS,
+        "L_sem count-free": ["method.alignment=count_free"],
+        "L_sem five times": ["method.semantic=0.1"],
+        "L_sty separated": ["method.style_form=separated"],
+    },
 }
 """The rows of each table, under the names that the published ones have; those of `k` depend on the source."""
 
-BENCHMARKS = ("transfer", "within", "partition", "k", "components", "separation")
+BENCHMARKS = ("transfer", "within", "partition", "k", "components", "separation", "steadiness")
 
 
 class Job(NamedTuple):

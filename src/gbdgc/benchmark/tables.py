@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scipy import stats
@@ -27,6 +27,7 @@ _CAPTIONS = {
     "k": "How many pseudo-domains there are",
     "components": "What each part of the method adds",
     "separation": "How far apart the median counts of the pseudo-domains lie",
+    "steadiness": "The error on the target over the last epochs",
 }
 _COVERAGE = 0.95
 
@@ -90,6 +91,8 @@ def build_tables(benchmark: str, cells: Sequence[Cell]) -> list[Table]:
     _expect_one_setting_a_cell(cells)
     if benchmark == "separation":
         return [_separation_table(cells)]
+    if benchmark == "steadiness":
+        return [_steadiness_table(cells)]
     if benchmark == "transfer":
         parts = {
             "transfer": [cell for cell in cells if cell["target"] not in JOINT],
@@ -189,6 +192,38 @@ def _separation_table(cells: Sequence[Cell]) -> Table:
         lines=lines,
         notes=_notes(cells),
         lower_is_better=False,
+    )
+
+
+def _steadiness_table(cells: Sequence[Cell]) -> Table:
+    pairs = sorted(_grouped(cells), key=lambda pair: tuple(map(_rank, pair)))
+    measures: dict[str, Callable[[list[float]], float]] = {
+        "mean MAE": lambda errors: math.fsum(errors) / len(errors),
+        "highest − lowest": lambda errors: max(errors) - min(errors),
+    }
+    values: dict[Column, Value]
+    lines = []
+    for label in _variants_of(cells):
+        values = {
+            (*pair, name): over_seeds(
+                [measure([errors["mae"] for errors in cell["by_epoch"].values()]) for cell in group]
+            )
+            for pair, group in _grouped(cell for cell in cells if cell["variant"] == label).items()
+            for name, measure in measures.items()
+        }
+        lines.append(Line((label,), values))
+    numbers = sorted({len(cell["by_epoch"]) for cell in cells})
+    return Table(
+        name="steadiness",
+        caption=_CAPTIONS["steadiness"],
+        heads=("Method",),
+        levels=("Source", "Target", "Measure"),
+        columns=[(*pair, name) for pair in pairs for name in measures],
+        lines=lines,
+        notes=[
+            *_notes(cells),
+            f"the last epochs: {', '.join(map(str, numbers))} of each run, all of them counted and none chosen",
+        ],
     )
 
 

@@ -10,7 +10,7 @@ from gbdgc.errors import InputError
 
 
 def benchmark(
-    name: Literal["transfer", "within", "partition", "k", "components", "separation"],
+    name: Literal["transfer", "within", "partition", "k", "components", "separation", "steadiness"],
     /,
     *overrides: str,
     data: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
@@ -19,6 +19,7 @@ def benchmark(
     config: str | None = None,
     seeds: str = "0",
     epochs: int | None = None,
+    engine: Literal["torch", "onnx", "openvino"] | None = None,
     out: Path = Path("results"),
     runs: Path = Path("runs/benchmark"),
     tables_only: Annotated[bool, Parameter(negative=())] = False,
@@ -34,7 +35,7 @@ def benchmark(
     name
         transfer: to data sets never seen. within: to the source's own test set. partition: how pseudo-domains are
         found. k: how many there are. components: what each part adds. separation: how far apart the median counts of
-        the pseudo-domains lie.
+        the pseudo-domains lie. steadiness: how much the error changes over the last epochs.
     overrides
         Settings for every run, such as train.batch_size=16.
     data
@@ -50,6 +51,8 @@ def benchmark(
         Such as 0,1,2: each cell is run with each, and the tables have the interval over them.
     epochs
         Fewer, for a quick look.
+    engine
+        What counts the targets: onnx and openvino take half the time on CPUs.
     out
         The folder of the results: small files, fit to be committed.
     runs
@@ -57,7 +60,7 @@ def benchmark(
     tables_only
         Make the tables again from the results that are there.
     pages
-        Pages of Markdown with <!-- gbdgc benchmark NAME --> and <!-- end -->: the tables are put in between.
+        Pages of Markdown with the comments "gbdgc benchmark NAME" and "end": the tables are put in between.
     format
         What stdout gets; the files in --out have all forms but the first.
     """
@@ -85,6 +88,7 @@ def benchmark(
             sources=sources or (),
             seeds=_numbers(seeds),
             epochs=epochs,
+            engine=engine,
             out=out,
             runs=runs,
         )

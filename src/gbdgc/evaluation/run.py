@@ -14,6 +14,7 @@ from typing import Any
 from gbdgc.checkpoint import model_file
 from gbdgc.counter import Counter
 from gbdgc.data import Dataset, load_dataset, unique_name
+from gbdgc.engines import EngineName
 from gbdgc.errors import InputError
 from gbdgc.evaluation.counting import Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
@@ -53,6 +54,7 @@ def evaluate(
     format: str = "auto",
     max_side: int | None = None,
     tile: int = WHOLE,
+    engine: EngineName | None = None,
     against: Place | None = None,
     out: Place | None = None,
     resume: bool = False,
@@ -69,13 +71,14 @@ def evaluate(
     format : a name in `gbdgc.data.READERS`.
     max_side : pictures with a longer side are made smaller first; by default as in the model's training.
     tile : pictures with a longer side are counted in overlapping windows of this side.
+    engine : what runs the model, as in `Counter.load`; a `Counter` has its own.
     against : the predictions of another run, or its folder, to compare with picture by picture.
     out : the run's folder; by default the next free ``runs/eval/<name>-<n>``.
     resume : go on with the run in ``out``, or with the newest one of this model: what is counted is not counted again.
     seed : of the intervals.
     """
     keep_freed_memory()
-    counter = copy(weights) if isinstance(weights, Counter) else Counter.load(weights, tile=tile)
+    counter = copy(weights) if isinstance(weights, Counter) else Counter.load(weights, engine=engine, tile=tile)
     if max_side is not None:
         counter.max_side = max_side
     places = _named(data)
@@ -86,6 +89,7 @@ def evaluate(
         "data": {name: os.fspath(Path(place).resolve()) for name, place in places.items()},
         "max_side": counter.max_side,
         "tile": counter.tile,
+        "engine": counter.engine.name,
         "splits": {name: chosen for name, (_, chosen) in datasets.items()},
     }
     folder = _open_folder(str(counter.info.get("name", "model")), out, resume, settings)
@@ -96,6 +100,7 @@ def evaluate(
         "intervals": f"95 %, percentile bootstrap over pictures, {DRAWS} resamples, seed {seed}",
         "max_side": counter.max_side,
         "tile": counter.tile,
+        "engine": counter.engine.name,
         "data": {},
     }
     for name, (dataset, chosen) in datasets.items():

@@ -51,6 +51,7 @@ def run_epoch(state: TrainState, report: Report) -> dict[str, Any]:
     }
     state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
     keep_best(state, summary)
+    keep_recent(state, summary)
     return summary
 
 
@@ -157,12 +158,19 @@ def keep_best(state: TrainState, summary: dict[str, Any]) -> None:
     if error >= state.best:
         return
     state.best = error
-    if state.fabric.is_global_zero:
-        save_model(state, summary)
+    save_model(state, summary, checkpoint.BEST)
 
 
-def save_model(state: TrainState, summary: dict[str, Any]) -> None:
+def keep_recent(state: TrainState, summary: dict[str, Any]) -> None:
+    """Write the models of the last epochs too, where they are wanted."""
+    if state.epoch > state.config.train.epochs - state.config.train.keep_epochs:
+        save_model(state, summary, checkpoint.EPOCH.format(state.epoch))
+
+
+def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
     """Write the weights that count, with what is to be known of them."""
+    if not state.fabric.is_global_zero:
+        return
     config = state.config
     info = {
         "name": config.name,
@@ -175,7 +183,7 @@ def save_model(state: TrainState, summary: dict[str, Any]) -> None:
         "epoch": summary["epoch"],
         "validation": summary["validation"],
     }
-    checkpoint.save_model(state.folder / "checkpoints" / checkpoint.BEST, state.counting_network, state.build, info, {})
+    checkpoint.save_model(state.folder / "checkpoints" / name, state.counting_network, state.build, info, {})
 
 
 def describe_model(state: TrainState) -> None:

@@ -52,7 +52,7 @@ def benchmark(
     epochs
         Fewer, for a quick look.
     engine
-        What counts the targets: onnx and openvino take half the time on CPUs.
+        What counts the targets; onnx and openvino are faster on most CPUs.
     out
         The folder of the results: small files, fit to be committed.
     runs

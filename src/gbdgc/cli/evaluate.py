@@ -46,7 +46,7 @@ def evaluate(
     tile
         Count pictures with a longer side in overlapping windows of this side.
     engine
-        What runs the model: onnx and openvino take half the time on CPUs, once the model is exported.
+        What runs the model; onnx and openvino are faster on most CPUs, once the model is exported.
     resume
         Go on with the newest run of this model, or with the one in --out.
     out

@@ -5,6 +5,7 @@ Every engine takes normalised images (B, 3, H, W), float32, sides multiples of 1
 """
 
 import json
+import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -100,8 +101,7 @@ class OnnxEngine:
     def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
         runtime = require("onnxruntime", "export")
         options = runtime.SessionOptions()
-        if threads is not None:
-            options.intra_op_num_threads = threads
+        options.intra_op_num_threads = threads or _allowed_cores()
         provider = f"{(device or 'cpu').upper()}ExecutionProvider"
         if provider not in runtime.get_available_providers():
             available = ", ".join(runtime.get_available_providers())
@@ -157,6 +157,12 @@ class OpenVinoEngine:
 
 
 EXPORTED: dict[EngineName, type[OnnxEngine] | type[OpenVinoEngine]] = {"onnx": OnnxEngine, "openvino": OpenVinoEngine}
+
+
+def _allowed_cores() -> int:
+    """Return how many cores this process is held to, 0 for no limit: onnxruntime itself asks for all, and waits."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    return allowed if allowed < (os.cpu_count() or 1) else 0
 
 
 def pack(info: Mapping[str, Any], extras: Mapping[str, NDArray[np.generic]]) -> str:

@@ -46,7 +46,6 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         # The two losses that have a trivial or a costly optimum as printed, and as we would have them.
         **_METHODS,
         "L_sem count-free": ["method.alignment=count_free"],
-        "L_sem five times": ["method.semantic=0.1"],
         "L_sty separated": ["method.style_form=separated"],
     },
 }

@@ -97,3 +97,19 @@ def test_the_state_of_a_run_and_files_of_others_are_told_from_models(tmp_path: P
         checkpoint.load_model(tmp_path / "foreign")
     with pytest.raises(InputError, match="no such file"):
         checkpoint.load_model(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="cannot be read"):
+        checkpoint.load_model(tmp_path / ("a" * 300))
+
+
+@pytest.mark.parametrize("change", ["a layer more", "an option more"])
+def test_a_model_of_another_version_is_named_as_such(tmp_path: Path, change: str) -> None:
+    build = {"backbone": "compact", "dim": 16, "codewords": 32}
+    checkpoint.save_model(tmp_path / "model", build_network(**build, pretrained=False), build, {}, {})
+    tensors, info = checkpoint.read(tmp_path / "model")
+    if change == "a layer more":
+        tensors["network/depth.weight"] = torch.zeros(3)
+    else:
+        info["build"]["depth"] = 3
+    checkpoint.write(tmp_path / "model", tensors, info)
+    with pytest.raises(InputError, match=r"(?s)model: made by another version.*depth"):
+        checkpoint.load_model(tmp_path / "model")

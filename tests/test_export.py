@@ -1,5 +1,6 @@
 """Export: the graph computes what the network does, and a drift of the counts is measured before anything is kept."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from gbdgc import Counter
 from gbdgc.checkpoint import load_model
 from gbdgc.cli import app
 from gbdgc.errors import InputError
-from gbdgc.export import CountingGraph, export, measure_drift
+from gbdgc.export import CountingGraph, export, export_to_cache, measure_drift
 from gbdgc.models import build_network
 
 Picture = NDArray[np.uint8]
@@ -139,6 +140,20 @@ def test_eight_bits_want_pictures_to_calibrate_on(model: Path, tmp_path: Path) -
     ):
         with pytest.raises(InputError, match=message):
             app(["export", str(model), "--to", "onnx", *arguments], result_action="return_value")
+
+
+def test_the_cache_keeps_the_newest_exports_only(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GBDGC_CACHE", str(tmp_path))
+    folder = tmp_path / "exported"
+    folder.mkdir()
+    for number in range(20):
+        for suffix in (".xml", ".bin"):
+            (folder / f"{number}{suffix}").touch()
+            os.utime(folder / f"{number}{suffix}", (number, number))
+    made = export_to_cache(model, "onnx")
+    assert {path.name for path in folder.iterdir()} == {made.name} | {
+        f"{number}{suffix}" for number in range(5, 20) for suffix in (".xml", ".bin")
+    }
 
 
 def test_a_suffix_without_an_engine_is_refused(model: Path, tmp_path: Path) -> None:

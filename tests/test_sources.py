@@ -87,6 +87,13 @@ def test_problems_say_what_to_do_next(tmp_path: Path) -> None:
     assert "not a name" in problem("")
 
 
+def test_a_name_that_the_system_refuses_is_said_in_its_place_too(tmp_path: Path) -> None:
+    touch(tmp_path, "street.jpg")
+    first, second = find_sources(["a" * 300 + ".jpg", "street.jpg"])
+    assert "cannot be read (File name too long)" in str(first.problem)
+    assert (second.name, second.problem) == ("street.jpg", None)
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_folder_that_may_not_be_read_is_no_empty_one(tmp_path: Path) -> None:
     touch(tmp_path / "secret", "a.jpg").chmod(0)

@@ -110,10 +110,13 @@ def save_model(
 def model_file(path: str | os.PathLike[str]) -> Path:
     """Return the model file itself: of a run's folder the best one."""
     path = Path(path)
-    if path.is_dir():
-        path = path / "checkpoints" / BEST if (path / "checkpoints").is_dir() else path / BEST
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
+    try:
+        if path.is_dir():
+            path = path / "checkpoints" / BEST if (path / "checkpoints").is_dir() else path / BEST
+        path.stat()
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        raise InputError(f"{path}: {'no such file' if missing else f'cannot be read ({error.strerror})'}") from error
     return path
 
 
@@ -123,7 +126,10 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], d
     tensors, info = read(path)
     if "build" not in info:
         raise InputError(f"{path}: the state of a run, not a model; give the {BEST} beside it")
-    network = build_network(**info["build"], style=False, pretrained=False)
-    network.load_state_dict(nested("network", tensors))
+    try:
+        network = build_network(**info["build"], style=False, pretrained=False)
+        network.load_state_dict(nested("network", tensors))
+    except (RuntimeError, TypeError, InputError) as error:
+        raise InputError(f"{path}: made by another version of gbdgc, or damaged ({error})") from error
     extras = {name: tensor for name, tensor in tensors.items() if not name.startswith("network/")}
     return network.eval(), info, extras

@@ -9,5 +9,9 @@ class InputError(ValueError):
     """
 
 
+class UsageError(InputError):
+    """A command was called in a way that cannot be meant."""
+
+
 class GbdgcWarning(UserWarning):
     """The result is defined, but not what was asked for."""

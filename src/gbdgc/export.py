@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -45,6 +45,7 @@ _OPSET = 18
 _FOLDED = 2**28
 _FORMAT = 1
 """In the names of cached exports: another number where the graph changes."""
+_KEPT_EXPORTS = 16
 _log = logging.getLogger(__name__)
 _QUANTISED = ["Conv", "Add", "Concat", "Resize", "MaxPool", "Relu", "Clip"]
 """What goes into 8 bits for onnxruntime. Two things stay in 32 everywhere: the codebook, as its softmax makes a factor
@@ -138,7 +139,17 @@ def export_to_cache(weights: Path, engine: EngineName) -> Path:
     if not path.exists():
         _log.info("%s: exporting for %s, once", weights, engine)
         export(weights, path)
+        _forget_oldest(path.parent)
     return path
+
+
+def _forget_oldest(folder: Path) -> None:
+    """Keep the newest exports and no more; an older one that is asked for again is made again."""
+    exports = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
+    with suppress(FileNotFoundError):  # another process may be at it too
+        for path in sorted(exports, key=lambda path: -path.stat().st_mtime)[_KEPT_EXPORTS:]:
+            path.unlink()
+            path.with_suffix(".bin").unlink(missing_ok=True)  # OpenVINO's weights
 
 
 def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) -> Drift:

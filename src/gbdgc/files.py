@@ -18,7 +18,9 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
     # Opened as any new file is, so that it gets the permissions that the user's mask allows.
     name = str(path.with_name(f".{path.name}.{token_hex(6)}.part"))
     try:
-        with Path(name).open(mode.replace("w", "x"), encoding=None if "b" in mode else "utf-8") as file:
+        # Names of files need not be text: what is none is written as the bytes that it is.
+        encoding, errors = (None, None) if "b" in mode else ("utf-8", "surrogateescape")
+        with Path(name).open(mode.replace("w", "x"), encoding=encoding, errors=errors) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -80,13 +80,18 @@ def write_environment(folder: Path) -> None:
 def environment() -> dict[str, object]:
     """What this process runs on."""
     return {
-        "command": [re.sub(r"(?<=://)[^/@]*@", "***@", word) for word in sys.argv],  # a stream's password is not ours
+        "command": [without_password(word) for word in sys.argv],
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "commit": _commit(),
         "packages": {name: package_version(name) for name in _PACKAGES},
     }
+
+
+def without_password(address: str) -> str:
+    """Return an address without user and password, which end at the last @, as FFmpeg reads them."""
+    return re.sub(r"(?<=://)[^/?#]*@", "***@", address)
 
 
 def package_version(package: str) -> str | None:

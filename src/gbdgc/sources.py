@@ -58,6 +58,8 @@ def find_sources(
                         yield source
             except InputError as error:
                 yield Source(each, problem=error)
+            except OSError as error:  # a name that is too long, a folder that may not be entered
+                yield Source(each, problem=InputError(f"{each}: cannot be read ({error.strerror})"))
 
 
 def _expand(argument: str, recursive: bool) -> Iterator[Source]:

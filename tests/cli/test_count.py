@@ -369,7 +369,7 @@ def test_a_live_stream_is_counted_for_the_time_asked_and_says_when_and_what_it_d
 
 def test_a_password_is_written_nowhere(model: Path, small: Pictures, tmp_path: Path) -> None:
     Image.fromarray(small[0]).save(tmp_path / "a.png")
-    answer = run(tmp_path, "rtsp://guard:secret@127.0.0.1:9/door", "a.png", "--weights", model)
+    answer = run(tmp_path, "rtsp://guard:half@secret@127.0.0.1:9/door", "a.png", "--weights", model)
     assert answer.returncode == 1
     assert "failed: rtsp://***@127.0.0.1:9/door: could not be opened" in answer.stderr
     written = b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())

@@ -106,6 +106,26 @@ def test_a_run_is_not_resumed_by_another_model_or_with_other_switches(
         evaluate(model, [place], out=tmp_path / "run", resume=True, max_side=32)
     with pytest.raises(InputError, match="--resume"):
         evaluate(model, [place], out=tmp_path / "run")
+    with pytest.raises(InputError, match="another engine"):
+        evaluate(model, [place], out=tmp_path / "run", resume=True, engine="onnx")
+    settings = json.loads((tmp_path / "run" / "settings.json").read_text())
+    del settings["engine"]  # as they were written when there was torch alone
+    (tmp_path / "run" / "settings.json").write_text(json.dumps(settings))
+    assert evaluate(model, [place], out=tmp_path / "run", resume=True).summary["engine"] == "torch"
+
+
+@pytest.mark.parametrize("name", ["caf\udce9", "line\x85feed", "para\u2029graph"])
+def test_any_name_that_a_file_can_have_is_counted_and_resumed(
+    model: Path, crowd: Crowd, tmp_path: Path, name: str
+) -> None:
+    folder = crowd("plain", [None, None], split=None).parent
+    (folder / "00.png").rename(folder / f"{name}.png")
+    (folder / "plain.jsonl").unlink()
+    (folder / "02.png").write_bytes(b"no picture")
+    done = evaluate(model, [folder], split="all", out=tmp_path / "run")
+    assert sorted(row.id for row in done.rows) == sorted(["01.png", f"{name}.png"])
+    assert read_table(tmp_path / "run") == done.rows
+    assert evaluate(model, [folder], split="all", out=tmp_path / "run", resume=True).rows == done.rows
 
 
 def test_a_picture_that_cannot_be_read_is_reported_and_the_others_are_counted(

@@ -91,6 +91,15 @@ def test_pictures_that_are_gone_are_named_and_the_rest_stands(counted_run: Path,
     assert "The twelve worst" not in text
 
 
+def test_pictures_are_looked_up_in_the_format_that_they_were_counted_in(counted_run: Path) -> None:
+    assert "The twelve worst" in read(write_report(counted_run))
+    path = counted_run / "eval" / "summary.json"
+    record = json.loads(path.read_text())
+    record["data"]["streets"]["format"] = "coco"  # which the manifest is not
+    path.write_text(json.dumps(record))
+    assert "The twelve worst" not in read(write_report(counted_run))
+
+
 def test_of_two_evaluations_of_one_data_set_the_later_is_shown(counted_run: Path, streets: Path, model: Path) -> None:
     evaluate(model, {"streets": streets}, split="test", out=counted_run / "eval-2")
     assert "streets test 4" in read(write_report(counted_run))

@@ -13,6 +13,8 @@ import httpx
 import pytest
 from PIL import Image
 
+from gbdgc.data.images import PictureTooLarge, image_size
+
 
 def refused(answer: httpx.Response, status: int, code: str, *words: str) -> None:
     """Check that the answer says what, why, and what to do."""
@@ -89,7 +91,27 @@ def test_what_is_no_picture_is_named(client: httpx.Client) -> None:
 def test_a_picture_of_too_many_pixels_is_refused_by_its_header(client: httpx.Client) -> None:
     for size in ((2000, 1001), (60_000, 60_000), (2**31 - 1, 2**31 - 1)):
         answer = client.post("/v1/count", files={"image": png_header(*size)})
-        refused(answer, 413, "picture_too_large", f"{size[0]} x {size[1]}", "2,000,000 pixels")
+        refused(answer, 413, "picture_too_large", "over the limit of 2,000,000 pixels")
+    answer = client.post("/v1/count", files={"image": png_header(2000, 1001)})
+    refused(answer, 413, "picture_too_large", "2000 x 1001")
+
+
+def test_a_few_bytes_that_would_be_laid_out_when_opened_take_no_memory(client: httpx.Client) -> None:
+    # Pillow fills the whole frame of a GIF that asks to be disposed of to the background before anybody sees its size.
+    side = struct.pack("<HH", 65_535, 65_535)
+    frame = b"\x21\xf9\x04\x08\0\0\0\0" + b"\x2c" + bytes(4) + side + b"\0\x02\x02\x44\x01\0\x3b"
+    bomb = b"GIF89a" + side + b"\x80\0\0" + bytes(6) + frame
+    refused(client.post("/v1/count", files={"image": bomb}), 413, "picture_too_large", "2,000,000 pixels")
+    before = Image.MAX_IMAGE_PIXELS
+    with pytest.raises(PictureTooLarge):
+        image_size(bomb, max_pixels=2_000_000)
+    assert before == Image.MAX_IMAGE_PIXELS
+
+
+def test_too_many_zones_are_refused_before_any_is_looked_at(client: httpx.Client, street: bytes) -> None:
+    zones = json.dumps({f"{number:x}": "no polygon" for number in range(10_000)})
+    answer = client.post("/v1/count", files={"image": street}, data={"zones": zones})
+    refused(answer, 400, "bad_field", "10,000 of them, over the limit of 50")
 
 
 def test_an_upload_over_the_limit_is_refused(client: httpx.Client) -> None:

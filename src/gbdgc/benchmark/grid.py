@@ -78,6 +78,8 @@ def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
         there = ", ".join(dict.fromkeys(job.source for job in jobs))
         raise InputError(f"{benchmark}: no source {', '.join(sorted(unknown))}; there are: {there}")
     jobs = [job for job in jobs if not settings.sources or job.source in settings.sources]
+    if benchmark == "steadiness" and (epochs := settings.config_of(jobs[0], 0).train.epochs) < LAST_EPOCHS:
+        raise InputError(f"steadiness: looks at the last {LAST_EPOCHS} epochs, and there are {epochs}; train for more")
     cells = [(job, target, seed) for seed in settings.seeds for job in jobs for target in job.targets or (None,)]
     done = []
     for number, (job, target, seed) in enumerate(cells, start=1):
@@ -95,7 +97,7 @@ def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
             elif benchmark == "steadiness":
                 measured = _steadiness(run, target, settings)
             else:
-                measured = _count_target(run.best, run.folder / "eval" / _slug(target), target, settings)
+                measured = _count_target(run, run.best, _slug(target), target, settings)
             cell = _describe(benchmark, job, target, config, settings, fingerprint, run) | measured
             with atomic_write(path, "w") as file:
                 json.dump(cell, file, indent=2)
@@ -146,8 +148,9 @@ def _trained(config: Config, folder: Path) -> Run:
     return run
 
 
-def _count_target(model: Path, folder: Path, target: str, settings: Settings) -> Cell:
-    """Count a target's test part by a model, into a folder of its own that survives an interruption."""
+def _count_target(run: Run, model: Path, name: str, target: str, settings: Settings) -> Cell:
+    """Count a target's test part by a model of the run, into a folder of its own that survives an interruption."""
+    folder = run.folder / "eval" / (name if settings.engine in {None, "torch"} else f"{name}-{settings.engine}")
     evaluation = evaluate(
         model,
         {target: settings.data[target]},
@@ -164,11 +167,13 @@ def _count_target(model: Path, folder: Path, target: str, settings: Settings) ->
 def _steadiness(run: Run, target: str, settings: Settings) -> Cell:
     """Return the target's error after each of the last epochs."""
     models = sorted((run.folder / "checkpoints").glob(checkpoint.EPOCHS))
-    if not models:
-        raise InputError(f"{run.folder}: the models of its last epochs are gone; delete it, and it is trained again")
+    if len(models) < LAST_EPOCHS:
+        raise InputError(
+            f"{run.folder}: keeps {len(models)} of its last {LAST_EPOCHS} epochs; delete it, and it is trained again"
+        )
     cell: Cell = {"by_epoch": {}}
     for model in models:
-        counted = _count_target(model, run.folder / "eval" / f"{_slug(target)}-{model.stem}", target, settings)
+        counted = _count_target(run, model, f"{_slug(target)}-{model.stem}", target, settings)
         cell["by_epoch"][model.stem] = {metric: counted.pop(metric)["value"] for metric in METRICS}
         cell |= counted
     return cell
@@ -187,7 +192,7 @@ def _spread(path: Path, source: Dataset) -> dict[str, float]:
 
 
 def _labels(path: Path) -> dict[str, int]:
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
         return {line["id"]: int(line["domain"]) for line in csv.DictReader(file)}
 
 

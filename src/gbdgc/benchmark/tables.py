@@ -10,7 +10,7 @@ from scipy import stats
 from gbdgc import published
 from gbdgc.benchmark.drawn import is_drawn
 from gbdgc.benchmark.grid import Cell
-from gbdgc.benchmark.plan import JOINT, VARIANTS
+from gbdgc.benchmark.plan import JOINT, LAST_EPOCHS, VARIANTS
 from gbdgc.errors import InputError
 
 Column = tuple[str, ...]
@@ -212,7 +212,6 @@ def _steadiness_table(cells: Sequence[Cell]) -> Table:
             for name, measure in measures.items()
         }
         lines.append(Line((label,), values))
-    numbers = sorted({len(cell["by_epoch"]) for cell in cells})
     return Table(
         name="steadiness",
         caption=_CAPTIONS["steadiness"],
@@ -220,10 +219,7 @@ def _steadiness_table(cells: Sequence[Cell]) -> Table:
         levels=("Source", "Target", "Measure"),
         columns=[(*pair, name) for pair in pairs for name in measures],
         lines=lines,
-        notes=[
-            *_notes(cells),
-            f"the last epochs: {', '.join(map(str, numbers))} of each run, all of them counted and none chosen",
-        ],
+        notes=_notes(cells, chosen=f"nobody: each of the last {LAST_EPOCHS} epochs is counted"),
     )
 
 
@@ -255,7 +251,7 @@ def _rank(name: str) -> tuple[int, int, str]:
     return name.count("+"), _ORDER.index(name) if name in _ORDER else len(_ORDER), name
 
 
-def _notes(cells: Sequence[Cell]) -> list[str]:
+def _notes(cells: Sequence[Cell], chosen: str | None = None) -> list[str]:
     """What is to be known before ours is compared with theirs."""
     seeds = sorted({cell["seed"] for cell in cells})
     numbers = sorted(set(Counter((cell["source"], cell["target"], cell["variant"]) for cell in cells).values()))
@@ -266,11 +262,13 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
     made = {f"{cell['config']} ({cell['backbone']}, epochs: {cell['epochs']})" for cell in cells}
     notes = [
         f"ours: {shown} ({', '.join(map(str, seeds))}); {', '.join(sorted(made))}",
-        f"models chosen by: {', '.join(sorted({cell['selection'] for cell in cells}))}",
+        f"models chosen by: {chosen or ', '.join(sorted({cell['selection'] for cell in cells}))}",
     ]
     counted = {_counted(cell): _rank(cell["target"]) for cell in cells if cell["target"]}
     if counted:
-        notes.append("pictures counted: " + ", ".join(sorted(counted, key=lambda text: (counted[text], text))))
+        engines = sorted({cell.get("engine", "torch") for cell in cells})
+        pictures = ", ".join(sorted(counted, key=lambda text: (counted[text], text)))
+        notes.append(f"pictures counted: {pictures}, by {' and '.join(engines)}")
     if any(is_drawn(name) for cell in cells for name in (cell["source"], cell["target"] or "")):
         notes.append("drawn data: to try the machinery out, not to be compared with published numbers")
     return notes

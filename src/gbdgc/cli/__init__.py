@@ -2,11 +2,12 @@
 
 import os
 import sys
+from io import TextIOWrapper
 
 from cyclopts import App
 
 from gbdgc import __version__
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 
 app = App(
     name="gbdgc",
@@ -30,6 +31,8 @@ app.command("gbdgc.cli.doctor:doctor", help="Say what works here, and what to do
 
 def main() -> None:
     """Run the command line: 0 done, 1 an input failed, 2 wrong usage."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # names of files need not be text
     try:
         app()
     except InputError as error:
@@ -39,7 +42,7 @@ def main() -> None:
 
         # A file name may hold brackets, which are markup to rich.
         stderr.print("[bold red]error:[/]", escape(str(error)), soft_wrap=True)
-        sys.exit(1)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
     except BrokenPipeError:
         # The reader of our stdout went away (`| head`): not an error, and nothing may be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

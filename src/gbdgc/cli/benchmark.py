@@ -6,16 +6,16 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 
 
 def benchmark(
     name: Literal["transfer", "within", "partition", "k", "components", "separation", "steadiness"],
     /,
     *overrides: str,
-    data: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    data: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
     drawn: Annotated[bool, Parameter(negative=())] = False,
-    sources: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    sources: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
     config: str | None = None,
     seeds: str = "0",
     epochs: int | None = None,
@@ -23,7 +23,7 @@ def benchmark(
     out: Path = Path("results"),
     runs: Path = Path("runs/benchmark"),
     tables_only: Annotated[bool, Parameter(negative=())] = False,
-    pages: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
+    pages: Annotated[list[Path] | None, Parameter(negative="", consume_multiple=True)] = None,
     format: Literal["table", "csv", "markdown", "latex"] = "table",
 ) -> None:
     """Fill the tables of the paper, beside its own numbers.
@@ -80,7 +80,7 @@ def benchmark(
 
     if not tables_only:
         if bool(data) == drawn:
-            raise InputError("say what to run on: --data SHA=PATH SHB=PATH ..., or --drawn")
+            raise UsageError("say what to run on: --data SHA=PATH SHB=PATH ..., or --drawn")
         settings = Settings(
             data=draw_benchmark_data(runs / "drawn") if drawn else _places(data or []),
             config=config or ("demo" if drawn else "compact_sha"),
@@ -117,7 +117,7 @@ def _places(given: list[str]) -> dict[str, str]:
     places = dict(item.partition("=")[::2] for item in given)
     for name, path in places.items():
         if not path:
-            raise InputError(f"--data {name}: write NAME=PATH, such as SHA=data/ShanghaiTech/part_A")
+            raise UsageError(f"--data {name}: write NAME=PATH, such as SHA=data/ShanghaiTech/part_A")
         if "+" in name:
             raise InputError(f"--data {name}: a + in a name means several data sets together; choose another")
         if not Path(path).exists():
@@ -129,4 +129,4 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise InputError(f"--seeds {text}: whole numbers with commas between, such as 0,1,2") from error
+        raise UsageError(f"--seeds {text}: whole numbers with commas between, such as 0,1,2") from error

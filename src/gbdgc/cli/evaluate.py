@@ -58,15 +58,15 @@ def evaluate(
     against
         Another run's folder or predictions.csv, to compare with picture by picture.
     """
-    from gbdgc.errors import InputError
+    from gbdgc.errors import UsageError
     from gbdgc.evaluation import PREDICTIONS, write_nwpu_submission
     from gbdgc.evaluation import evaluate as run_evaluation
     from gbdgc.progress import stderr, stdout
 
     if not data:
-        raise InputError("name at least one data set to count: gbdgc eval WEIGHTS DATA...")
+        raise UsageError("name at least one data set to count: gbdgc eval WEIGHTS DATA...")
     if submission is not None and len(data) > 1:
-        raise InputError(f"--submission {submission} is for the one data set it is named after")
+        raise UsageError(f"--submission {submission} is for the one data set it is named after")
     done = run_evaluation(
         weights,
         data,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 from gbdgc.files import make_folder
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def export(
     from gbdgc.progress import stderr, stdout
 
     if int8 and calibrate is None:
-        raise InputError("--int8 wants --calibrate DIR: a folder of some tens of pictures like those to be counted")
+        raise UsageError("--int8 wants --calibrate DIR: a folder of some tens of pictures like those to be counted")
     file = model_file(weights)
     suffix = suffix_of(to)
     out = out or file.with_name(f"{file.stem}{'-int8' if int8 else ''}{suffix}")

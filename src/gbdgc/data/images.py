@@ -37,6 +37,10 @@ _STRIP_PIXELS = 4_000_000
 _limit = Lock()
 
 
+class PictureTooLarge(InputError):
+    """A picture of more pixels than are allowed: nothing of it was decoded."""
+
+
 def read_image(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> RGB:
     """Return the upright picture; of an animation the first frame."""
     with _opened(source, max_pixels) as image:
@@ -112,12 +116,12 @@ def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator
         with Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS) as image:
             width, height = image.size
             if width * height > max_pixels:
-                raise InputError(f"{name}: {width} x {height} is {too_large}")
+                raise PictureTooLarge(f"{name}: {width} x {height} is {too_large}")
             yield image
     except InputError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise InputError(f"{name}: {too_large}") from error
+        raise PictureTooLarge(f"{name}: {too_large}") from error
     except UnidentifiedImageError as error:
         raise InputError(f"{name}: not a picture in a format that can be read ({', '.join(_FORMATS)})") from error
     except Exception as error:

@@ -92,7 +92,7 @@ def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
         if found is None or found[0] in (name, "folder"):
             raise
         other, reason = found
-        raise InputError(f"{error}: this looks like {READERS[other].TITLE} ({reason}); try --format {other}") from error
+        raise InputError(f"{error}: this looks like {READERS[other].TITLE} ({reason}); read it as {other}") from error
     return entries
 
 
@@ -173,7 +173,6 @@ def _report(path: Path, name: str, problems: Sequence[str], skip_bad: bool) -> s
     lines += [f"  {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
     if (more := len(problems) - _SHOWN_PROBLEMS) > 0:
         lines.append(f"  and {more} more")
-    lines.append(
-        "nothing is left to use" if skip_bad else "mend these, or leave them out with --skip-bad (skip_bad=True)"
-    )
+    advice = "mend these, or make a copy without them: gbdgc data convert --skip-bad (in Python skip_bad=True)"
+    lines.append("nothing is left to use" if skip_bad else advice)
     return "\n".join(lines)

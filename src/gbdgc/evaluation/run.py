@@ -28,7 +28,12 @@ from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
 WHOLE = 4096
 """Pictures up to this longer side are counted whole, as the protocol asks; larger ones in windows, to bound memory."""
 
-SELECTION = {"validation": "source validation", "last": "last epoch", "oracle": "oracle (chosen by the target)"}
+SELECTION = {
+    "validation": "source validation",
+    "last": "last epoch",
+    "none": "nobody (one of the last epochs)",
+    "oracle": "oracle (chosen by the target)",
+}
 """The rules by which a model may have been chosen, in words."""
 
 Place = str | os.PathLike[str]
@@ -172,7 +177,7 @@ def _open_folder(name: str, out: Place | None, resume: bool, settings: dict[str,
         found = Path(out) if out else newest_run_folder("eval", name, marker=PREDICTIONS)
         if found is None or not (found / PREDICTIONS).exists():
             raise InputError(f"{found or 'runs/eval/' + name}: nothing to resume; start it without --resume")
-        before = json.loads((found / "settings.json").read_text())
+        before = {"engine": "torch"} | json.loads((found / "settings.json").read_text())  # the only one, once
         now = json.loads(json.dumps(settings))
         if changed := [key for key in now if before.get(key) != now[key]]:
             raise InputError(
@@ -220,5 +225,5 @@ def _table(path: Path, tags: Sequence[str]) -> Iterator[tuple[list[Row], TableWr
         writer.header()
         for row in rows:
             writer.row(row)
-    with path.open("a", encoding="utf-8", newline="") as file:
+    with path.open("a", encoding="utf-8", errors="surrogateescape", newline="") as file:
         yield rows, TableWriter(file, tags)

@@ -1,6 +1,7 @@
 """The per-image table: a row a picture, written as it is counted, read back as it was."""
 
 import csv
+import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,11 +77,11 @@ def read_table(path: str | os.PathLike[str]) -> list[Row]:
     path = Path(path)
     path = path / PREDICTIONS if path.is_dir() else path
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
         raise InputError(f"{path}: no table of predictions that can be read ({error})") from error
     whole = text[: text.rfind("\n") + 1]
-    lines = csv.DictReader(whole.splitlines(keepends=True))
+    lines = csv.DictReader(io.StringIO(whole, newline=""))
     if missing := [column for column in COLUMNS if column not in (lines.fieldnames or ())]:
         raise InputError(
             f"{path}: no column {missing[0]!r}; give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder"

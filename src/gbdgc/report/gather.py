@@ -124,7 +124,7 @@ def _read_model(path: Path) -> tuple[dict[str, Any] | None, Trust | None]:
 
 
 def _read_domains(path: Path) -> Domains:
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
         return {row["id"]: int(row["domain"]) for row in csv.DictReader(file)}
 
 

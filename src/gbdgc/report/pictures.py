@@ -38,14 +38,15 @@ class Panel:
 class Album:
     """The samples behind the rows. Data sets that are not there any more have no pictures, and are named as missing."""
 
-    places: Mapping[str, Path]
+    places: Mapping[str, tuple[Path, str]]
+    """Where each data set lies, and the format that it was read as."""
     missing: set[str] = field(default_factory=set)
     _datasets: dict[str, Dataset | None] = field(default_factory=dict)
 
     def find(self, data: str, id: str) -> Sample | None:
         """Return the sample, or None where the data set or the picture is gone."""
         if data not in self._datasets:
-            self._datasets[data] = _load(self.places[data])
+            self._datasets[data] = _load(*self.places[data])
         dataset = self._datasets[data]
         try:
             sample = None if dataset is None else dataset.by_id(id)
@@ -95,9 +96,9 @@ def jpeg(image: RGB, side: int) -> str:
     return _address(small)
 
 
-def _load(place: Path) -> Dataset | None:
+def _load(place: Path, format: str) -> Dataset | None:
     try:
-        return load_dataset(place, skip_bad=True)
+        return load_dataset(place, format, skip_bad=True)
     except InputError:
         return None
 

@@ -1,13 +1,12 @@
 """The papers' numbers for the same source and targets."""
 
-import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
-_TRANSFERS = "published_transfers.csv"
+from gbdgc.published import transfers
+
 _TABLES = ("transfer", "nwpu")
 
 _ALIASES = {
@@ -43,13 +42,8 @@ def published_rows(source: str, targets: Iterable[str]) -> list[Published]:
     """Return what was published for that source on any of these targets."""
     wanted = set(targets)
     rows: dict[str, Published] = {}
-    for record in _records():
-        if record["table"] in _TABLES and record["source"] == source and record["target"] in wanted:
-            row = rows.setdefault(record["method"], Published(record["method"], record["venue"], {}))
-            row.errors[record["target"]] = (float(record["mae"]), float(record["rmse"]))
+    for record in (record for table in _TABLES for record in transfers(table)):
+        if record.source == source and record.target in wanted:
+            row = rows.setdefault(record.method, Published(record.method, record.venue, {}))
+            row.errors[record.target] = (record.mae, record.rmse)
     return list(rows.values())
-
-
-def _records() -> list[Mapping[str, str]]:
-    table = files("gbdgc").joinpath("published", _TRANSFERS).read_text(encoding="utf-8")
-    return list(csv.DictReader(table.splitlines()))

@@ -74,8 +74,8 @@ def _template() -> Any:
 def _content(training: Training, found: list[Evaluation], thumbnail_bytes: int) -> dict[str, Any]:
     """Everything that the template shows."""
     rows = [row for evaluation in found for row in evaluation.rows]
-    album = Album({evaluation.data: Path(evaluation.errors["path"]) for evaluation in found})
-    source = Album(training.sources)
+    album = Album({each.data: (Path(each.errors["path"]), each.errors["format"]) for each in found})
+    source = Album({name: (place, training.config["data"]["format"]) for name, place in training.sources.items()})
     by_error = sorted(rows, key=lambda row: -abs(row.error or 0.0))
     worst, spread = by_error[:_WORST], _spread_over_counts(rows)
     thumbnails = _thumbnails(by_error, album, thumbnail_bytes)

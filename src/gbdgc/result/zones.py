@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -55,8 +56,10 @@ def load_zones(path: str | os.PathLike[str], *, relative: bool = False) -> tuple
     return zones_from_json(text, where=str(path), relative=relative)
 
 
-def zones_from_json(text: str, *, where: str = "zones", relative: bool = False) -> tuple[Zone, ...]:
-    """Make zones of a JSON text in the shapes `load_zones` names; ``where`` begins the error messages."""
+def zones_from_json(
+    text: str, *, where: str = "zones", relative: bool = False, most: int | None = None
+) -> tuple[Zone, ...]:
+    """Make zones of a JSON text in the shapes `load_zones` names; for the rest see `parse_zones`."""
     try:
         value = json.loads(text, object_pairs_hook=_object_without_repeats)
         # A lone half of a surrogate pair, which JSON lets through, could not be printed or sent.
@@ -65,11 +68,16 @@ def zones_from_json(text: str, *, where: str = "zones", relative: bool = False) 
         raise InputError(f"{where}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not JSON ({error}); zones are {_SHAPES}") from error
-    return parse_zones(value, where=where, relative=relative)
+    return parse_zones(value, where=where, relative=relative, most=most)
 
 
-def parse_zones(value: Any, *, where: str = "zones", relative: bool = False) -> tuple[Zone, ...]:
-    """Make zones of what JSON holds, in the shapes `load_zones` names; ``where`` begins the error messages."""
+def parse_zones(
+    value: Any, *, where: str = "zones", relative: bool = False, most: int | None = None
+) -> tuple[Zone, ...]:
+    """Make zones of what JSON holds, in the shapes `load_zones` names.
+
+    ``where`` begins the error messages; more zones than ``most`` are refused before any is looked at.
+    """
     if (
         isinstance(value, dict)
         and isinstance(value.get("zones"), dict | list)
@@ -87,11 +95,12 @@ def parse_zones(value: Any, *, where: str = "zones", relative: bool = False) -> 
         raise InputError(f"{where}: zones must be {_SHAPES}")
     if not named:
         raise InputError(f"{where}: no zone in it; zones are {_SHAPES}")
+    if most is not None and len(named) > most:
+        raise InputError(f"{where}: {len(named):,} of them, over the limit of {most}; ask for some at a time")
     names = [str(name) if isinstance(name, str | int) else "" for name, _ in named]
     if not all(name.strip() for name in names):
         raise InputError(f"{where}: a zone has no name; name each by a text, for its count to be found")
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
+    if repeated := _repeated(names):
         raise InputError(f"{where}: zone '{repeated}' is there twice; give each its own name")
     polygons = [check_polygon(polygon, f"{where}: zone '{name}'") for name, polygon in named]
     if not relative and all((np.abs(corners) <= 1).all() for corners in polygons):
@@ -212,6 +221,10 @@ def _object_without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """JSON keeps the last of two equal names in silence; a zone lost that way would never be missed."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise InputError(f"'{next(name for name in names if names.count(name) > 1)}' is there twice")
+        raise InputError(f"'{_repeated(name for name, _ in pairs)}' is there twice")
     return record
+
+
+def _repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that is there more than once."""
+    return next((name for name, times in Counter(names).items() if times > 1), None)

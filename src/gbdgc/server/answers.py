@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from gbdgc import __version__
 from gbdgc.counter import Counter
-from gbdgc.data.images import image_size
+from gbdgc.data.images import PictureTooLarge, image_size
 from gbdgc.errors import InputError
 from gbdgc.result import Result
 from gbdgc.result.drawing import layer
@@ -18,8 +18,6 @@ from gbdgc.server.upload import Upload, bad_zones
 
 _GRID = 160
 """Cells along the longer side of the density that is sent: fine enough for zones, small enough for every frame."""
-
-_ANY_SIZE = 2**64
 
 
 class Overlay(BaseModel):
@@ -135,25 +133,29 @@ def describe_model(counter: Counter, limits: Limits) -> Model:
 def _check_size(image: bytes, limits: Limits) -> None:
     """Look at the header before anything is decoded."""
     try:
-        width, height = image_size(image, max_pixels=_ANY_SIZE)
-    except InputError as error:
-        raise _bad_picture(error) from error
-    if width * height > limits.pixels:
+        image_size(image, max_pixels=limits.pixels)
+    except PictureTooLarge as error:
         raise Refusal(
             413,
             "picture_too_large",
-            f"image: {width} x {height} is over the limit of {limits.pixels:,} pixels",
+            f"image: {_reason(error).partition(';')[0]}",
             "make it smaller, or have the service started with a larger --max-pixels",
-        )
+        ) from error
+    except InputError as error:
+        raise _bad_picture(error) from error
 
 
 def _bad_picture(error: InputError) -> Refusal:
     return Refusal(
         400,
         "bad_picture",
-        f"image: {str(error).removeprefix('the picture: ')}",
+        f"image: {_reason(error)}",
         "send a JPEG, PNG, WebP, BMP, TIFF, GIF or PPM file",
     )
+
+
+def _reason(error: InputError) -> str:
+    return str(error).removeprefix("the picture: ")
 
 
 def _overlay(result: Result) -> Overlay:

@@ -107,12 +107,9 @@ def _zones(text: str, most: int) -> tuple[Zone, ...]:
     if not text:
         return ()
     try:
-        zones = zones_from_json(text)
+        return zones_from_json(text, most=most)
     except InputError as error:
         raise bad_zones(str(error).removeprefix("zones: ")) from error
-    if len(zones) > most:
-        raise _bad("zones", f"{len(zones)} of them, over the limit of {most}", "ask in several requests")
-    return zones
 
 
 def bad_zones(reason: str) -> Refusal:

@@ -177,7 +177,7 @@ def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
         # What it was trained on, not where that lies on this machine: models travel.
         "source": ["/".join(Path(place).parts[-2:]) for place in config.data.source],
         "method": config.method.name,
-        "selection": config.train.selection,
+        "selection": config.train.selection if name == checkpoint.BEST else "none",
         "seed": config.train.seed,
         "max_side": config.data.max_side,
         "epoch": summary["epoch"],

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gbdgc.errors import InputError
+from gbdgc.runs import without_password
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -80,8 +81,8 @@ def is_live(source: str | int | Path, container: "InputContainer") -> bool:
 
 
 def public_name(source: str | int | Path) -> str:
-    """The source as messages name it: without user and password, which end at the last @, as FFmpeg reads them."""
-    return f"camera {source}" if isinstance(source, int) else re.sub(r"(?<=://)[^/?#]*@", "***@", str(source))
+    """The source as messages name it."""
+    return f"camera {source}" if isinstance(source, int) else without_password(str(source))
 
 
 def reason_of(error: Exception) -> str:

@@ -79,7 +79,7 @@ def test_labels_of_another_data_set_are_named(root, write_mat):
     write_mat(root / "part_A/train_data/ground-truth/GT_IMG_1.mat", annPoints=np.ones((3, 2)))
     with pytest.raises(
         InputError,
-        match=r"GT_IMG_1\.mat: no 'image_info' \(found 'annPoints'\): this looks like UCF-QNRF; try --format qnrf",
+        match=r"GT_IMG_1\.mat: no 'image_info' \(found 'annPoints'\): this looks like UCF-QNRF; read it as qnrf",
     ):
         load_dataset(root / "part_A")
 

@@ -53,6 +53,6 @@ def test_ucf_cc_50_is_read_in_the_order_of_its_numbers(ucf_cc_50):
 
 def test_the_wrong_one_of_the_public_formats_is_told_from_the_right_one(ucf_cc_50):
     with pytest.raises(
-        InputError, match=r"this looks like UCF_CC_50 \(1_ann\.mat and the like\); try --format ucf_cc_50"
+        InputError, match=r"this looks like UCF_CC_50 \(1_ann\.mat and the like\); read it as ucf_cc_50"
     ):
         load_dataset(ucf_cc_50, format="jhu")

@@ -58,14 +58,15 @@ def recognise(path: Path) -> str:
         verdict = "nothing here looks" if path.is_dir() else "this file does not look"
         raise InputError(
             f"{path}: {verdict} like data in a format known here ({', '.join(READERS)}); "
-            "if it is one of these, name it with --format to learn what is missing"
+            "if it is one of these, name it to learn what is missing (--format; eval --read-as; train data.format=)"
         )
     name, _ = found
     if name == "folder" and (stray := _stray_labels(path)):
         file, likely = stray
         raise InputError(
             f"{path}: {file} may be labels of {READERS[likely].TITLE}, but the layout is not; "
-            f"--format {likely} says what is missing, --format folder reads the pictures without labels"
+            f"read it as {likely} to learn what is missing, or as folder without its labels "
+            "(--format; eval --read-as; train data.format=)"
         )
     return name
 

@@ -23,7 +23,7 @@ def read_variable(path: Path, name: str) -> Any:
     if name not in variables:
         found = ", ".join(map(repr, sorted(variables))) or "nothing"
         guess = _guess(variables)
-        hint = f": this looks like {guess[0]}; try --format {guess[1]}" if guess else ""
+        hint = f": this looks like {guess[0]}; read it as {guess[1]}" if guess else ""
         raise InputError(f"{path}: no {name!r} (found {found}){hint}")
     return variables[name]
 

@@ -109,6 +109,28 @@ def test_a_fresh_head_gives_a_small_positive_density_for_any_size_of_features(se
     assert density.max() < 1
 
 
+def test_a_density_that_fell_to_zero_everywhere_comes_back_where_people_are() -> None:
+    torch.manual_seed(0)
+    network = build_network("compact", pretrained=False, dim=16, codewords=32, dropout=0.0)
+    with torch.no_grad():
+        network.head.weight.neg_()
+    images, wanted = torch.randn(2, 3, 64, 64), torch.zeros(2, 1, 64, 64)
+    assert network(images).density.max() == 0
+    empty = (network(images).density - wanted).square().mean()
+    empty.backward()
+    assert network.head.weight.grad is not None
+    assert network.head.weight.grad.abs().max() == 0  # where nobody is, zero is right
+    wanted[..., 20:44, 20:44] = 3.0
+    optimizer = torch.optim.Adam(network.parameters(), 1e-2)
+    for _ in range(20):
+        optimizer.zero_grad()
+        (network(images).density - wanted).square().mean().backward()
+        optimizer.step()
+    density = network(images).density
+    assert density[..., 24:40, 24:40].mean() > 0.5
+    assert density.min() >= 0
+
+
 def test_a_few_steps_bring_the_loss_down() -> None:
     network = small(dropout=0.0).train()
     images, target = torch.randn(2, 3, 64, 64), torch.full((2, 1, 64, 64), 0.6)

@@ -6,7 +6,7 @@ Shapes: B batch, D feature channels, H x W the image, h x w = H/4 x W/4.
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -81,7 +81,7 @@ class Network(nn.Module):
         features: Features = self.backbone(images_B3HW)
         semantic_BDhw, style_BDhw = self._project(features.fused)
         recoded_BDhw = semantic_BDhw if self.codebook is None else self.codebook(semantic_BDhw)
-        density_B1HW = enlarge(functional.relu(self.head(recoded_BDhw)), 4)
+        density_B1HW = enlarge(_never_negative(self.head(recoded_BDhw)), 4)
         return Output(density_B1HW, semantic_BDhw, recoded_BDhw, style_BDhw, features.encoder)
 
     def count_map(self, images_B3HW: Tensor) -> Tensor:
@@ -137,6 +137,32 @@ class Network(nn.Module):
             mean_D = self.codebook.codewords_MD.mean(dim=0)
             weight_D += mean_D * (_INITIAL_DENSITY - weight_D @ mean_D) / (mean_D @ mean_D)
         self.head.weight.copy_(weight_D.reshape(self.head.weight.shape))
+
+
+class _RevivableReLU(torch.autograd.Function):
+    """ReLU whose zeros can come back: its gradient is left out only where it would push further below zero.
+
+    Nearly all of a street is empty and pushes the density down. People who were pushed below zero with it would send
+    no gradient through a plain ReLU ever again, and on sparse data that is soon everybody. This is the gradient of a
+    density that is held at zero or above.
+    """
+
+    @staticmethod
+    def forward(context: Any, raw: Tensor) -> Tensor:
+        context.save_for_backward(raw > 0)
+        return raw.clamp_min(0)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> Tensor:
+        (positive,) = context.saved_tensors
+        return torch.where(positive, gradient, gradient.clamp_max(0))
+
+
+def _never_negative(raw: Tensor) -> Tensor:
+    if not raw.requires_grad:
+        return functional.relu(raw)
+    density: Tensor = _RevivableReLU.apply(raw)  # type: ignore[no-untyped-call]
+    return density
 
 
 def build_network(

@@ -103,12 +103,16 @@ def test_the_command_says_what_is_wrong_with_what_it_was_given(tmp_path: Path) -
         command("transfer", data=[f"SHA={tmp_path}"], seeds="one")
 
 
-def test_only_the_sources_asked_for_are_trained_on(drawn: Data, settings: Callable[..., Settings]) -> None:
+def test_only_the_sources_and_rows_asked_for_are_run(drawn: Data, settings: Callable[..., Settings]) -> None:
     two = {name: drawn[name] for name in ("drawn A", "drawn B")}
     cells = run_benchmark("within", settings(data=two, sources=["drawn B"]))
     assert {(cell["source"], cell["target"]) for cell in cells} == {("drawn B", "drawn B")}
-    with pytest.raises(InputError, match="no source drawn C; there are: drawn A, drawn B"):
+    with pytest.raises(InputError, match="no source drawn C; there are: drawn A; drawn B"):
         run_benchmark("within", settings(data=two, sources=["drawn C"]))
+    (cell,) = run_benchmark("transfer", settings(variants=["plain regression"]))
+    assert cell["variant"] == "plain regression"
+    with pytest.raises(InputError, match="no variant GB; there are: plain regression; GBDGC"):
+        run_benchmark("transfer", settings(variants=["GB"]))
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gbdgc import __version__, checkpoint
 from gbdgc.benchmark.plan import LAST_EPOCHS, MAX_SIDE, Job, plan, protocol
@@ -45,6 +45,8 @@ class Settings:
     overrides: Sequence[str] = ()
     sources: Sequence[str] = ()
     """The sources to train on; empty: all that the data sets allow."""
+    variants: Sequence[str] = ()
+    """The rows to fill; empty: all that the table has."""
     seeds: Sequence[int] = (0,)
     epochs: int | None = None
     engine: EngineName | None = None
@@ -74,10 +76,8 @@ class Settings:
 def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
     """Run the cells that are missing and return all of them."""
     jobs = plan(benchmark, list(settings.data), lambda source: len(settings.source(source)))
-    if unknown := set(settings.sources) - {job.source for job in jobs}:
-        there = ", ".join(dict.fromkeys(job.source for job in jobs))
-        raise InputError(f"{benchmark}: no source {', '.join(sorted(unknown))}; there are: {there}")
-    jobs = [job for job in jobs if not settings.sources or job.source in settings.sources]
+    jobs = _only(settings.sources, "source", jobs, benchmark)
+    jobs = _only(settings.variants, "variant", jobs, benchmark)
     if benchmark == "steadiness" and (epochs := settings.config_of(jobs[0], 0).train.epochs) < LAST_EPOCHS:
         raise InputError(f"steadiness: looks at the last {LAST_EPOCHS} epochs, and there are {epochs}; train for more")
     cells = [(job, target, seed) for seed in settings.seeds for job in jobs for target in job.targets or (None,)]
@@ -103,6 +103,13 @@ def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
                 json.dump(cell, file, indent=2)
         done.append(cell)
     return done
+
+
+def _only(wanted: Sequence[str], what: Literal["source", "variant"], jobs: list[Job], benchmark: str) -> list[Job]:
+    there = dict.fromkeys(getattr(job, what) for job in jobs)
+    if unknown := set(wanted) - there.keys():
+        raise InputError(f"{benchmark}: no {what} {', '.join(sorted(unknown))}; there are: {'; '.join(there)}")
+    return [job for job in jobs if not wanted or getattr(job, what) in wanted]
 
 
 def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:

@@ -16,6 +16,7 @@ def benchmark(
     data: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
     drawn: Annotated[bool, Parameter(negative=())] = False,
     sources: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
+    variants: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
     config: str | None = None,
     seeds: str = "0",
     epochs: int | None = None,
@@ -44,6 +45,8 @@ def benchmark(
         Draw small data sets instead, to try it out.
     sources
         Train on these only, such as SHA; the other data sets are targets.
+    variants
+        Fill these rows only, such as GBDGC or "granular balls"; by default all that the table has.
     config
         A preset or a YAML file: by default compact_sha, made for two CPU cores; sha is the paper's own setting. With
         --drawn it is demo.
@@ -86,6 +89,7 @@ def benchmark(
             config=config or ("demo" if drawn else "compact_sha"),
             overrides=overrides,
             sources=sources or (),
+            variants=variants or (),
             seeds=_numbers(seeds),
             epochs=epochs,
             engine=engine,

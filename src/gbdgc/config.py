@@ -66,6 +66,8 @@ class ModelConfig:
     dim: int = 256
     codewords: int = 1024
     dropout: float = 0.5
+    revive: bool = False
+    """Let places where the density fell to zero learn again, which a plain ReLU forbids: for sparse crowds."""
     options: dict[str, Any] = field(default_factory=dict)
     """Further arguments of the backbone."""
 

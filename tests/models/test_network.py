@@ -111,7 +111,7 @@ def test_a_fresh_head_gives_a_small_positive_density_for_any_size_of_features(se
 
 def test_a_density_that_fell_to_zero_everywhere_comes_back_where_people_are() -> None:
     torch.manual_seed(0)
-    network = build_network("compact", pretrained=False, dim=16, codewords=32, dropout=0.0)
+    network = build_network("compact", pretrained=False, dim=16, codewords=32, dropout=0.0, revive=True)
     with torch.no_grad():
         network.head.weight.neg_()
     images, wanted = torch.randn(2, 3, 64, 64), torch.zeros(2, 1, 64, 64)

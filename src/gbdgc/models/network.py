@@ -56,6 +56,7 @@ class Network(nn.Module):
     codebook : re-encode the semantic map; without, it goes to the head as it is.
     style : have a style branch, which training computes and evaluation does not.
     dropout : share of whole channels of both maps dropped in training.
+    revive : let places where the density fell to zero learn again: see `_RevivableReLU`.
     """
 
     def __init__(
@@ -67,9 +68,11 @@ class Network(nn.Module):
         codebook: bool = True,
         style: bool = True,
         dropout: float = 0.5,
+        revive: bool = False,
     ) -> None:
         super().__init__()
         self.backbone = backbone
+        self.revive = revive
         self.semantic = _projection(backbone.fused_channels, dim, dropout)
         self.style = _projection(backbone.fused_channels, dim, dropout) if style else None
         self.codebook = Codebook(dim, codewords) if codebook else None
@@ -81,7 +84,8 @@ class Network(nn.Module):
         features: Features = self.backbone(images_B3HW)
         semantic_BDhw, style_BDhw = self._project(features.fused)
         recoded_BDhw = semantic_BDhw if self.codebook is None else self.codebook(semantic_BDhw)
-        density_B1HW = enlarge(_never_negative(self.head(recoded_BDhw)), 4)
+        density_B1hw = self._never_negative(self.head(recoded_BDhw))
+        density_B1HW = enlarge(density_B1hw, 4)
         return Output(density_B1HW, semantic_BDhw, recoded_BDhw, style_BDhw, features.encoder)
 
     def count_map(self, images_B3HW: Tensor) -> Tensor:
@@ -122,6 +126,12 @@ class Network(nn.Module):
         semantic_BhwD, style_BhwD = both.permute(0, 2, 3, 1).chunk(2, dim=3)
         return semantic_BhwD.permute(0, 3, 1, 2), style_BhwD.permute(0, 3, 1, 2)
 
+    def _never_negative(self, raw: Tensor) -> Tensor:
+        if not (self.revive and self.training):
+            return functional.relu(raw)
+        density: Tensor = _RevivableReLU.apply(raw)  # type: ignore[no-untyped-call]
+        return density
+
     @torch.no_grad()
     def _start_positive(self) -> None:
         """Set the head such that a fresh network predicts a small positive density nearly everywhere.
@@ -142,8 +152,8 @@ class Network(nn.Module):
 class _RevivableReLU(torch.autograd.Function):
     """ReLU whose zeros can come back: its gradient is left out only where it would push further below zero.
 
-    Nearly all of a street is empty and pushes the density down. People who were pushed below zero with it would send
-    no gradient through a plain ReLU ever again, and on sparse data that is soon everybody. This is the gradient of a
+    Nearly all of a street is empty and pushes the density down. People who were pushed below zero with it send no
+    gradient through a plain ReLU ever again, and on sparse data that is soon everybody. This is the gradient of a
     density that is held at zero or above.
     """
 
@@ -158,13 +168,6 @@ class _RevivableReLU(torch.autograd.Function):
         return torch.where(positive, gradient, gradient.clamp_max(0))
 
 
-def _never_negative(raw: Tensor) -> Tensor:
-    if not raw.requires_grad:
-        return functional.relu(raw)
-    density: Tensor = _RevivableReLU.apply(raw)  # type: ignore[no-untyped-call]
-    return density
-
-
 def build_network(
     backbone: str = "compact",
     *,
@@ -174,6 +177,7 @@ def build_network(
     codebook: bool = True,
     style: bool = True,
     dropout: float = 0.5,
+    revive: bool = False,
     **backbone_options: object,
 ) -> Network:
     """Build a network by the name of its backbone, in the ``channels_last`` layout, which is the faster one on CPUs.
@@ -185,7 +189,7 @@ def build_network(
         weights in the file given, or from random ones (False).
     dim, codewords : see :class:`Network`; by default as wide as suits the backbone: 256 and 1024 for ``vgg16``,
         128 and 256 for ``compact``.
-    codebook, style, dropout : see :class:`Network`.
+    codebook, style, dropout, revive : see :class:`Network`.
     **backbone_options : arguments of the backbone itself, such as ``frozen_statistics`` of ``compact``.
     """
     if backbone not in BACKBONES:
@@ -202,6 +206,7 @@ def build_network(
         codebook=codebook,
         style=style,
         dropout=dropout,
+        revive=revive,
     )
     nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     return network

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +19,7 @@ from gbdgc import checkpoint
 from gbdgc.data.loading import Batches, descriptor_images
 from gbdgc.descriptors import describe
 from gbdgc.domains import stability
-from gbdgc.errors import InputError
+from gbdgc.errors import GbdgcWarning, InputError
 from gbdgc.evaluation import count_dataset, summarise
 from gbdgc.files import atomic_write
 from gbdgc.models import Network
@@ -148,6 +149,13 @@ def validate(state: TrainState) -> dict[str, float] | None:
         return None
     share = state.validation[state.fabric.global_rank :: state.fabric.world_size]
     rows = everywhere(state.fabric, count_dataset(state.counting_network, share, max_side=state.config.data.max_side))
+    if not state.config.model.revive and not any(row.count for row in rows) and any(row.truth for row in rows):
+        warnings.warn(
+            "the density is zero on every picture, and a plain ReLU will not let it come back; "
+            "start a new run with model.revive=true, or with a lower train.head_learning_rate",
+            GbdgcWarning,
+            stacklevel=2,
+        )
     return summarise(rows)
 
 

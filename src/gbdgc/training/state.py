@@ -156,6 +156,7 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
         "dim": model.dim,
         "codewords": model.codewords,
         "dropout": model.dropout,
+        "revive": model.revive,
         "codebook": method.network_options["codebook"],
         **model.options,
     }

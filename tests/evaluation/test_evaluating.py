@@ -112,6 +112,9 @@ def test_a_run_is_not_resumed_by_another_model_or_with_other_switches(
     del settings["engine"]  # as they were written when there was torch alone
     (tmp_path / "run" / "settings.json").write_text(json.dumps(settings))
     assert evaluate(model, [place], out=tmp_path / "run", resume=True).summary["engine"] == "torch"
+    moved = tmp_path / "moved.safetensors"
+    moved.write_bytes(model.read_bytes())
+    assert evaluate(moved, [place], out=tmp_path / "run", resume=True).summary["weights"]["path"] == str(moved)
 
 
 @pytest.mark.parametrize("name", ["caf\udce9", "line\x85feed", "para\u2029graph"])

@@ -179,6 +179,8 @@ def _open_folder(name: str, out: Place | None, resume: bool, settings: dict[str,
             raise InputError(f"{found or 'runs/eval/' + name}: nothing to resume; start it without --resume")
         before = {"engine": "torch"} | json.loads((found / "settings.json").read_text())  # the only one, once
         now = json.loads(json.dumps(settings))
+        for each in (before, now):
+            del each["weights"]["path"]  # a run's folder may have moved; its model is known by its hash
         if changed := [key for key in now if before.get(key) != now[key]]:
             raise InputError(
                 f"{found}: was started with another {', '.join(changed)}; resume with the same, or start a new run"

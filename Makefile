@@ -12,7 +12,7 @@ help: ## list the commands
 
 setup: $(READY) ## make .venv with the package, all extras and the tools; nothing to do the second time
 
-# torch comes first and alone: pulled in by another package, pip would take a CUDA build of several gigabytes.
+# torch comes first and alone, in the version that the constraints name, so that no other package chooses its build.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gbdgc needs Python 3.11 or newer: make setup PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -30,7 +30,7 @@ class DataConfig:
     """Data sets to train on; several are put together."""
     format: str = "auto"
     split: str = "train"
-    """The split of the source to train on; `all` takes every labelled picture."""
+    """The split of the source to train on; `all` takes every labelled picture, and so does data without any split."""
     validation: float = 0.1
     """The share of the source kept aside to choose the model by; 0 keeps nothing aside."""
     max_side: int | None = None

@@ -267,7 +267,7 @@ def bundled_model() -> Path:
     path = Path(str(files("gbdgc") / BUNDLED))
     if not path.exists():
         raise InputError(
-            f"{path}: this installation has no bundled model; train one with `gbdgc train demo` "
+            f"{path}: this installation has no bundled model; train one (docs/training.md) "
             "and give its run folder, or install a released gbdgc"
         )
     return path

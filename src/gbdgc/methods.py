@@ -150,7 +150,7 @@ METHODS: dict[str, Callable[..., Method]] = {"gbdgc": GranularBallGeneralisation
 
 
 def build_method(name: str, **options: object) -> Method:
-    """Return the method of that name; options it has no use for (erm has none) are left aside."""
+    """Return the method of that name; options it has no use for (erm takes only `count`) are left aside."""
     if name not in METHODS:
         raise InputError(f"no method {name!r}; there are: {', '.join(METHODS)}")
     known = inspect.signature(METHODS[name]).parameters

@@ -33,7 +33,7 @@ def export(
     to
         The runtime.
     int8
-        Convert to 8 bits, which is faster and half as exact; wants --calibrate.
+        Convert to 8 bits, which is faster and less exact; wants --calibrate.
     calibrate
         A folder of pictures like those to be counted. The drift is measured on them; without, on drawn scenes.
     out

@@ -76,7 +76,7 @@ class Dataset(Sequence[Sample]):
         return found
 
     def split(self, fraction: float = 0.9, *, seed: int = 0) -> tuple["Dataset", "Dataset"]:
-        """Cut in two by chance, ``fraction`` and the rest: the same for the same ids and seed, in any order."""
+        """Cut in two at random, ``fraction`` and the rest: the same for the same ids and seed, in any order."""
         if not 0 < fraction < 1:
             raise InputError(f"the share of a split lies between 0 and 1, not {fraction}")
         ids = sorted(self.ids)

@@ -215,7 +215,9 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
     datasets: dict[str, Dataset] = {}
     for place in data.source:
         dataset = load_dataset(place, format=data.format).labelled
-        datasets[unique_name(place, datasets)] = dataset if data.split == "all" else dataset.where(data.split)
+        # Data of one's own seldom has splits: all of it is then there to train on.
+        everything = data.split == "all" or (data.split == "train" and set(dataset.split_sizes()) == {None})
+        datasets[unique_name(place, datasets)] = dataset if everything else dataset.where(data.split)
     source = next(iter(datasets.values())) if len(datasets) == 1 else concatenate(datasets)
     if len(source) < 2:
         raise InputError(f"{', '.join(data.source)}: {len(source)} labelled pictures; training needs at least 2")

@@ -5,7 +5,7 @@ Only `training`, `benchmark` and the command line see these objects; everything 
 
 import difflib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -16,10 +16,13 @@ from omegaconf.errors import OmegaConfBaseException
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 
-_NO_MATTER = {
-    "data": ("workers", "cache_gigabytes"),
-    "train": ("keep_epochs", "checkpoint_seconds", "tensorboard"),
-}
+_NO_MATTER = (
+    "data.workers",
+    "data.cache_gigabytes",
+    "train.keep_epochs",
+    "train.checkpoint_seconds",
+    "train.tensorboard",
+)
 
 
 @dataclass
@@ -181,11 +184,21 @@ def save_config(config: Config, path: Path) -> None:
 
 
 def settings_that_matter(config: Config) -> dict[str, Any]:
-    """Return the settings without those that change no result: how fast data is read, what is saved and when."""
-    settings = asdict(config)
-    for section, names in _NO_MATTER.items():
-        settings[section] = {key: value for key, value in settings[section].items() if key not in names}
-    return settings
+    """Return the settings by their full names, without those that change no result: speed, and what is saved when."""
+    settings: dict[str, Any] = {}
+    for section, content in asdict(config).items():
+        settings |= (
+            {f"{section}.{key}": content[key] for key in content} if isinstance(content, dict) else {section: content}
+        )
+    return {key: value for key, value in settings.items() if key not in _NO_MATTER}
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Name what differs between two of `settings_that_matter`; what one of them does not know has its default there."""
+    before, now = ({**settings_that_matter(Config()), **settings} for settings in (old, new))
+    return [
+        f"{key}: {before.get(key)} then, {now.get(key)} now" for key in before | now if before.get(key) != now.get(key)
+    ]
 
 
 def find_config(source: str | os.PathLike[str]) -> Path:

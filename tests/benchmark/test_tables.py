@@ -28,7 +28,7 @@ def cell(
         "backbone": "vgg16",
         "epochs": 200,
         "selection": "last epoch",
-        "settings": "0123456789ab",
+        "settings": {"train.epochs": 200},
         "split": "test",
         "max_side": 1920 if target == "QNRF" else None,
         "images": 316,
@@ -41,7 +41,7 @@ def cell(
 def test_seeds_trained_in_different_ways_are_not_averaged() -> None:
     cells = [cell("SHA", "SHB", "GBDGC", seed) for seed in (0, 1)]
     build_tables("transfer", cells)
-    cells[1]["settings"] = "other"
+    cells[1]["settings"] = {"train.epochs": 100}
     with pytest.raises(InputError, match="GBDGC on SHA: seeds 0 and 1 were trained with different settings"):
         build_tables("transfer", cells)
 

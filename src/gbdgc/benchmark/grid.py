@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from gbdgc import __version__, checkpoint
 from gbdgc.benchmark.plan import LAST_EPOCHS, MAX_SIDE, Job, plan, protocol
-from gbdgc.config import Config, load_config, settings_that_matter
-from gbdgc.data import Dataset, load_dataset
+from gbdgc.config import Config, differences, load_config, settings_that_matter
+from gbdgc.data import Dataset
 from gbdgc.domains import count_separation
 from gbdgc.engines import EngineName
 from gbdgc.errors import InputError
@@ -26,8 +26,12 @@ from gbdgc.evaluation.run import SELECTION
 from gbdgc.files import atomic_write
 from gbdgc.progress import stderr
 from gbdgc.training import Run, train
+from gbdgc.training.state import load_training_part
 
 Cell = dict[str, Any]
+
+_OF_THE_CELL = ("name", "data.source", "train.seed")
+"""Settings that a cell has under names of its own."""
 
 
 class Interrupted(Exception):
@@ -68,9 +72,7 @@ class Settings:
 
     def source(self, name: str) -> Dataset:
         """Return the pictures of a single source to train on."""
-        data = load_config(self.config, ["data.source=[]", *self.overrides]).data
-        dataset = load_dataset(self.data[name], data.format).labelled
-        return dataset if data.split == "all" else dataset.where(data.split)
+        return load_training_part(self.data[name], load_config(self.config, ["data.source=[]", *self.overrides]).data)
 
 
 def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
@@ -86,19 +88,18 @@ def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
         config = settings.config_of(job, seed)
         path = cells_folder(settings.out, benchmark) / f"{_slug(job.source)}-{_slug(target or 'itself')}"
         path = path.with_name(f"{path.name}-{_slug(job.variant)}-seed{seed}.json")
-        fingerprint = _fingerprint(config, job.source)
-        cell = _finished_cell(path, fingerprint)
+        cell = _finished_cell(path, config)
         if cell is None:
             where = f" → {target}" if target else ""
             stderr.print(f"cell {number} of {len(cells)}: {job.source}{where}, {job.variant}, seed {seed}")
-            run = _trained(config, Path(settings.runs) / f"{_slug(job.source)}-seed{seed}-{fingerprint}")
+            run = _trained(config, Path(settings.runs) / f"{_slug(job.source)}-seed{seed}-{_fingerprint(config)}")
             if target is None:
                 measured = _separation(run, settings.source(job.source))
             elif benchmark == "steadiness":
                 measured = _steadiness(run, target, settings)
             else:
                 measured = _count_target(run, run.best, _slug(target), target, settings)
-            cell = _describe(benchmark, job, target, config, settings, fingerprint, run) | measured
+            cell = _describe(benchmark, job, target, config, settings, run) | measured
             with atomic_write(path, "w") as file:
                 json.dump(cell, file, indent=2)
         done.append(cell)
@@ -131,14 +132,14 @@ def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
     return Path(out) / benchmark / "cells"
 
 
-def _finished_cell(path: Path, fingerprint: str) -> Cell | None:
+def _finished_cell(path: Path, config: Config) -> Cell | None:
     if not path.exists():
         return None
     cell: Cell = json.loads(path.read_text(encoding="utf-8"))
-    if cell["fingerprint"] != fingerprint:
+    if changed := differences(cell["settings"], _settings(config)):
         raise InputError(
-            f"{path}: made with other settings ({cell['config']}, {cell['epochs']} epochs); one table is for one "
-            "setting: choose another --out, or delete it"
+            f"{path}: made with other settings ({', '.join(changed)}); one table is for one setting: "
+            "choose another --out, or delete it"
         )
     return cell
 
@@ -203,9 +204,7 @@ def _labels(path: Path) -> dict[str, int]:
         return {line["id"]: int(line["domain"]) for line in csv.DictReader(file)}
 
 
-def _describe(
-    benchmark: str, job: Job, target: str | None, config: Config, settings: Settings, fingerprint: str, run: Run
-) -> Cell:
+def _describe(benchmark: str, job: Job, target: str | None, config: Config, settings: Settings, run: Run) -> Cell:
     """Return what a reader of the result needs to know of how it was made."""
     trained_by = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
     return {
@@ -215,24 +214,22 @@ def _describe(
         "variant": job.variant,
         "seed": config.train.seed,
         "config": Path(settings.config).name,
-        "overrides": [*protocol(job.source), *settings.overrides, *job.overrides],
         "backbone": config.model.backbone,
         "epochs": config.train.epochs,
         "selection": SELECTION[config.train.selection],
-        "fingerprint": fingerprint,
-        "settings": _fingerprint(config, job.source, with_seed=False),
         "gbdgc": __version__,
         "commit": trained_by["commit"],
+        "settings": _settings(config),
     }
 
 
-def _fingerprint(config: Config, source: str, *, with_seed: bool = True) -> str:
-    """Name what is trained: the same for the same source and settings, wherever the data lies."""
-    settings = settings_that_matter(config) | {"source": source}
-    del settings["name"], settings["data"]["source"]
-    if not with_seed:
-        del settings["train"]["seed"]
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+def _settings(config: Config) -> dict[str, Any]:
+    """Return how something was trained, whatever its source and seed and wherever the data lies."""
+    return {key: value for key, value in settings_that_matter(config).items() if key not in _OF_THE_CELL}
+
+
+def _fingerprint(config: Config) -> str:
+    return hashlib.sha256(json.dumps(_settings(config), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _slug(name: str) -> str:

@@ -11,6 +11,7 @@ from gbdgc import published
 from gbdgc.benchmark.drawn import is_drawn
 from gbdgc.benchmark.grid import Cell
 from gbdgc.benchmark.plan import JOINT, LAST_EPOCHS, VARIANTS
+from gbdgc.config import differences
 from gbdgc.errors import InputError
 
 Column = tuple[str, ...]
@@ -110,10 +111,10 @@ def _expect_one_setting_a_cell(cells: Sequence[Cell]) -> None:
     for cell in cells:
         place = (cell["source"], cell["target"], cell["variant"])
         first = seen.setdefault(place, cell)
-        if cell["settings"] != first["settings"]:
+        if changed := differences(first["settings"], cell["settings"]):
             raise InputError(
                 f"{cell['variant']} on {cell['source']}: seeds {first['seed']} and {cell['seed']} were trained with "
-                "different settings; keep one setting in a folder of results"
+                f"different settings ({', '.join(changed)}); keep one setting in a folder of results"
             )
 
 

@@ -16,7 +16,7 @@ from lightning_fabric import Fabric
 from rich.markup import escape
 
 from gbdgc import checkpoint
-from gbdgc.config import Config, load_config, save_config, settings_that_matter
+from gbdgc.config import Config, differences, load_config, save_config, settings_that_matter
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write, make_folder
 from gbdgc.memory import keep_freed_memory
@@ -134,7 +134,7 @@ def open_folder(config: Config, folder: str | os.PathLike[str] | None, resume: b
         if found is None or not (found / "config.yaml").exists():
             raise InputError(f"{found or 'runs/train/' + config.name}: no run to resume; start it without --resume")
         before = load_config(found / "config.yaml")
-        if changed := _differences(settings_that_matter(before), settings_that_matter(config)):
+        if changed := differences(settings_that_matter(before), settings_that_matter(config)):
             raise InputError(
                 f"{found}: was started with other settings ({', '.join(changed)}); "
                 "resume with the same ones, or start a new run"
@@ -144,8 +144,8 @@ def open_folder(config: Config, folder: str | os.PathLike[str] | None, resume: b
     if (made / "config.yaml").exists():
         raise InputError(f"{made}: holds a run already; go on with it by --resume, or choose another folder")
     make_folder(made / "checkpoints")
-    save_config(config, made / "config.yaml")
     write_environment(made)
+    save_config(config, made / "config.yaml")  # last: where it is, a run has begun and may be resumed
     return made
 
 
@@ -225,15 +225,3 @@ def write_metrics(folder: Path, records: Sequence[dict[str, Any]]) -> None:
     """Write all records anew: there are few, and a power cut leaves no half of one."""
     with atomic_write(folder / "metrics.jsonl", "w") as file:
         file.writelines(json.dumps(record) + "\n" for record in records)
-
-
-def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
-    """Name the settings that differ."""
-    found = []
-    for key in {**old, **new}:
-        before, now = old.get(key), new.get(key)
-        if isinstance(before, dict) and isinstance(now, dict):
-            found += _differences(before, now, f"{prefix}{key}.")
-        elif before != now:
-            found.append(f"{prefix}{key}: {before} then, {now} now")
-    return found

@@ -1,5 +1,6 @@
 """Everything that changes while a run trains, in one place: built, saved and restored here."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from gbdgc import checkpoint
-from gbdgc.config import Config
+from gbdgc.config import Config, DataConfig
 from gbdgc.data import Dataset, concatenate, load_dataset, unique_name
 from gbdgc.data.loading import Augmentation, TrainingSet
 from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
@@ -113,7 +114,8 @@ class TrainState:
         return problems
 
 
-PRECISIONS = ("auto", "32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
+# None of Fabric's others: domains are found and models validated outside of its wrapper, on pixels of 32 bits.
+PRECISIONS = ("auto", "32-true", "bf16-mixed", "16-mixed")
 
 
 def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
@@ -214,10 +216,7 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
     data = config.data
     datasets: dict[str, Dataset] = {}
     for place in data.source:
-        dataset = load_dataset(place, format=data.format).labelled
-        # Data of one's own seldom has splits: all of it is then there to train on.
-        everything = data.split == "all" or (data.split == "train" and set(dataset.split_sizes()) == {None})
-        datasets[unique_name(place, datasets)] = dataset if everything else dataset.where(data.split)
+        datasets[unique_name(place, datasets)] = load_training_part(place, data)
     source = next(iter(datasets.values())) if len(datasets) == 1 else concatenate(datasets)
     if len(source) < 2:
         raise InputError(f"{', '.join(data.source)}: {len(source)} labelled pictures; training needs at least 2")
@@ -232,6 +231,14 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
             f"{len(validation)} to choose by; take another share, or data.validation=0 with train.selection=last"
         )
     return train_part, validation
+
+
+def load_training_part(place: str | os.PathLike[str], data: DataConfig) -> Dataset:
+    """Return the labelled pictures of one data set that there are to train on."""
+    dataset = load_dataset(place, format=data.format).labelled
+    # Data of one's own seldom has splits: all of it is then there to train on.
+    everything = data.split == "all" or (data.split == "train" and set(dataset.split_sizes()) == {None})
+    return dataset if everything else dataset.where(data.split)
 
 
 def build_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:

@@ -38,8 +38,8 @@ def main() -> None:
         f"latent domains found in the source against the drawn truth: ARI {domain_agreement(runs['gbdgc']):.2f}"
     )
     stdout.print("models chosen by the source's own kept-aside part; no target was looked at before this table")
-    stdout.print(f"report: {write_report(runs['gbdgc'].folder)}", soft_wrap=True)
-    stdout.print(f"run: {folder}", soft_wrap=True)
+    stdout.print(f"report: {write_report(runs['gbdgc'].folder)}", soft_wrap=True, markup=False)
+    stdout.print(f"run: {folder}", soft_wrap=True, markup=False)
 
 
 def train_one(method: str, source: Path, folder: Path) -> Run:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import IO, Any
@@ -25,7 +25,6 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)
-        _sync_folder(path.parent)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
         if error.filename in (None, name):
@@ -37,6 +36,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    with suppress(OSError):  # the new content is in place; some systems cannot sync a folder
+        _sync_folder(path.parent)
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:

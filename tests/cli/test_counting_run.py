@@ -94,6 +94,14 @@ def test_a_run_goes_on_only_with_the_same_settings(tmp_path: Path, monkeypatch: 
         open_run("in", SETTINGS, first.folder, resume=True)
 
 
+@pytest.mark.parametrize("name", ["counts.csv", "videos.csv", "errors.csv"])
+def test_a_folder_with_such_a_file_of_the_users_own_is_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError, match=f"has a {name} that is not of a run"):
+        open_run("street", SETTINGS, tmp_path, resume=False)
+    assert (tmp_path / name).read_text() == "mine"
+
+
 def test_resume_without_an_earlier_run_begins_one(tmp_path: Path) -> None:
     assert open_run("in", SETTINGS, tmp_path / "new", resume=True).done == set()
     assert (tmp_path / "new/config.yaml").exists()

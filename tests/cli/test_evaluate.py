@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,6 +66,21 @@ def test_data_goes_to_stdout_in_the_form_that_was_asked_for_and_the_rest_to_stde
     table = run(model, street, format="csv", against=Path("runs/eval/tiny-1"))
     assert [line["id"] for line in csv.DictReader(io.StringIO(table.out))] == ["0", "1", "2"]
     assert "run: runs/eval/tiny-3" in table.err
+
+
+def test_names_are_shown_as_they_are(model: Path, street: Path, run: Callable[..., Answer]) -> None:
+    place = street.rename(street.with_name("set[clean].jsonl"))
+    shown = run(model, place, out=Path("eval[b]"))
+    assert "set[clean].jsonl" in shown.out
+    assert shown.out.splitlines()[-1] == "run: eval[b]"
+
+
+def test_a_name_that_is_no_text_reaches_stdout_as_its_bytes(model: Path, street: Path, tmp_path: Path) -> None:
+    path = street.with_name("0.png").rename(street.with_name("caf\udce9.png"))
+    command = [sys.executable, "-m", "gbdgc", "eval", model, path.parent, "--read-as", "folder", "--format", "csv"]
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"caf\xe9," in done.stdout
 
 
 def test_the_newest_run_is_taken_up_again(model: Path, street: Path, run: Callable[..., Answer]) -> None:

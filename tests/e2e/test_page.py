@@ -322,8 +322,9 @@ def luminance(colour: str) -> float:
 def test_the_page_asks_for_the_token(visit: Any, serving: Any, street: Any) -> None:
     with serving(GBDGC_TOKEN="sesame") as locked:
         page = visit(locked.url)
-        for attempt in ("wrong", "sesame"):
+        for refused, attempt in enumerate(("wrong", "\u65e5", "sesame")):
             expect(page.locator("#token-dialog")).to_be_visible()
+            expect(page.locator("#token-refused")).to_be_visible(visible=refused > 0)
             page.fill("#token", attempt)
             page.keyboard.press("Enter")
         expect(page.locator("#model")).to_contain_text("tiny")

@@ -14,6 +14,7 @@ from gbdgc.data import Dataset, load_dataset
 from gbdgc.errors import InputError
 from gbdgc.evaluation import Evaluation, evaluate, read_table
 from gbdgc.evaluation.table import COLUMNS
+from gbdgc.runs import claim
 
 Crowd = Callable[..., Path]
 
@@ -108,13 +109,16 @@ def test_a_run_is_not_resumed_by_another_model_or_with_other_switches(
         evaluate(model, [place], out=tmp_path / "run")
     with pytest.raises(InputError, match="another engine"):
         evaluate(model, [place], out=tmp_path / "run", resume=True, engine="onnx")
-    settings = json.loads((tmp_path / "run" / "settings.json").read_text())
-    del settings["engine"]  # as they were written when there was torch alone
-    (tmp_path / "run" / "settings.json").write_text(json.dumps(settings))
-    assert evaluate(model, [place], out=tmp_path / "run", resume=True).summary["engine"] == "torch"
     moved = tmp_path / "moved.safetensors"
     moved.write_bytes(model.read_bytes())
     assert evaluate(moved, [place], out=tmp_path / "run", resume=True).summary["weights"]["path"] == str(moved)
+    with claim(tmp_path / "run"), pytest.raises(InputError, match="another process is at work there"):
+        evaluate(model, [place], out=tmp_path / "run", resume=True)
+    (tmp_path / "run" / "settings.json").unlink()
+    with pytest.raises(InputError, match="nothing to resume"):
+        evaluate(model, [place], out=tmp_path / "run", resume=True)
+    with pytest.raises(InputError, match="max_side=0: a side has at least one pixel"):
+        evaluate(model, [place], max_side=0)
 
 
 @pytest.mark.parametrize("name", ["caf\udce9", "line\x85feed", "para\u2029graph"])

@@ -171,8 +171,12 @@ def test_names_from_files_cannot_become_markup(write_run: Callable[..., Path], s
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not the folder of a run"):
+    with pytest.raises(InputError, match=r"not the folder of a training \(it has no config\.yaml\)"):
         write_report(tmp_path)
+    for text, reason in (("weights: null", "none of a training's settings"), ("a: [", "cannot be read")):
+        (tmp_path / "config.yaml").write_text(text)
+        with pytest.raises(InputError, match=reason):
+            write_report(tmp_path)
 
 
 def test_an_evaluation_that_was_interrupted_is_refused_with_what_to_do(counted_run: Path) -> None:

@@ -159,6 +159,7 @@ def test_an_endless_body_is_cut_at_the_limit(client: httpx.Client) -> None:
         ({"zones": '{"\\ud800": [[0, 0], [9, 9], [0, 9]]}'}, "not JSON"),
         ({"zones": '{"a": [[0, 0], [9, 9], [0, 9]], "a": [[0, 0], [9, 9], [0, 9]]}'}, "twice"),
         ({"zones": json.dumps({str(n): [[0, 0], [9, 9], [0, 9]] for n in range(51)})}, "limit of 50"),
+        ({"zones": json.dumps({str(n): [[k % 2, k] for k in range(900)] for n in range(3)})}, "2,700 corners in all"),
         (
             {"zones": json.dumps({"star": [[n * 7919 % 997, n * 6007 % 991] for n in range(400)]})},
             "zone 'star': its sides",

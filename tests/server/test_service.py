@@ -1,5 +1,6 @@
 """How the service behaves over time: full lines, slow clients, tokens, its end; and that nothing is kept."""
 
+import asyncio
 import signal
 import socket
 import subprocess
@@ -17,6 +18,11 @@ import httpx
 import numpy as np
 import pytest
 from PIL import Image
+
+import gbdgc
+from gbdgc.cli.serve import serve
+from gbdgc.errors import InputError
+from gbdgc.server import create_app
 
 Serving = Callable[..., Any]
 
@@ -98,6 +104,39 @@ def test_with_a_token_only_health_and_the_page_are_open(serving: Serving, street
             assert answer.status_code == 401
             assert answer.headers["www-authenticate"] == "Bearer"
         assert post(service.url, street, headers={"Authorization": "Bearer sesame"}).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["s\u00e9same", " \n", "two\nlines"])
+def test_a_token_that_nobody_could_send_is_refused_before_anything_starts(token: str) -> None:
+    with pytest.raises(InputError, match="--token: "):
+        serve(token=token)
+
+
+def test_spaces_around_a_token_are_not_part_of_it(serving: Serving) -> None:
+    with serving(GBDGC_TOKEN="sesame \n") as service:
+        answer = httpx.get(f"{service.url}/v1/model", headers={"Authorization": "Bearer sesame"})
+        assert answer.status_code == 200
+
+
+def test_a_fault_of_ours_is_answered_logged_and_counted_like_anything_else(
+    street: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a secret of ours")
+
+    monkeypatch.setattr("gbdgc.server.app.count_upload", broken)
+
+    async def ask() -> tuple[httpx.Response, httpx.Response]:
+        transport = httpx.ASGITransport(create_app(gbdgc.Counter.load()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return await client.post("/v1/count", files={"image": street}), await client.get("/metrics")
+
+    answer, figures = asyncio.run(ask())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "fault")
+    assert "secret" not in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "a secret of ours" in caplog.text
+    assert 'gbdgc_requests_total{route="/v1/count",status="500"} 1.0' in figures.text
 
 
 def test_a_stop_finishes_the_work_at_hand(serving: Serving, large: bytes) -> None:

@@ -99,7 +99,7 @@ def benchmark(
         try:
             run_benchmark(name, settings)
         except Interrupted as stopped:
-            stderr.print(f"stopped and saved in {stopped}; the same command goes on from there", soft_wrap=True)
+            stderr.print(f"stopped and saved in {stopped}; the same command goes on", soft_wrap=True, markup=False)
             sys.exit(130)
     cells = read_cells(out, name)  # all that are there, also from earlier calls with other sources and seeds
     tables = build_tables(name, cells)
@@ -112,20 +112,23 @@ def benchmark(
     else:
         sys.stdout.write(FORMS[format](tables))
     where = stdout if format == "table" else stderr
-    where.print(f"tables: {', '.join(map(str, paths))}", soft_wrap=True)
+    where.print(f"tables: {', '.join(map(str, paths))}", soft_wrap=True, markup=False)
     if any(cell.get("unreadable") for cell in cells):
         sys.exit(1)
 
 
 def _places(given: list[str]) -> dict[str, str]:
-    places = dict(item.partition("=")[::2] for item in given)
-    for name, path in places.items():
+    places: dict[str, str] = {}
+    for name, _, path in (item.partition("=") for item in given):
+        if name in places:
+            raise UsageError(f"--data {name}: there twice; give each data set a name of its own")
         if not path:
             raise UsageError(f"--data {name}: write NAME=PATH, such as SHA=data/ShanghaiTech/part_A")
         if "+" in name:
             raise InputError(f"--data {name}: a + in a name means several data sets together; choose another")
         if not Path(path).exists():
             raise InputError(f"--data {name}={path}: no such file or folder")
+        places[name] = path
     return places
 
 

@@ -143,6 +143,8 @@ def open_run(name: str, settings: Mapping[str, Any], out: Path | None, *, resume
         raise InputError(f"--out {folder}: has counts in it; go on with them by --resume, or choose another folder")
     elif begun:
         _require_same(folder, settings)
+    elif strange := next((file for file in (COUNTS, VIDEOS, ERRORS) if (folder / file).exists()), None):
+        raise InputError(f"--out {folder}: has a {strange} that is not of a run; choose another folder")
     make_folder(folder)
     run = CountingRun(folder, tuple(settings["zones"] or ()))
     if not begun:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,7 +20,7 @@ def evaluate(
     *data: Path,
     split: str | None = None,
     read_as: Annotated[str, Parameter(name="--read-as")] = "auto",
-    max_side: int | None = None,
+    max_side: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     tile: int = 4096,
     engine: Literal["torch", "onnx", "openvino"] | None = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
@@ -80,30 +81,36 @@ def evaluate(
         resume=resume,
     )
     if format == "json":
-        sys.stdout.write((done.folder / "summary.json").read_text() + "\n")
+        sys.stdout.write(_text_of(done.folder / "summary.json") + "\n")
     elif format == "csv":
-        sys.stdout.write((done.folder / PREDICTIONS).read_text())
+        sys.stdout.write(_text_of(done.folder / PREDICTIONS))
     else:
         for table in tables(done.summary):
             stdout.print(table)
         for line in notes(done.summary):
-            stdout.print(line, soft_wrap=True)
+            stdout.print(line, soft_wrap=True, markup=False)
     for each in done.unreadable[:_SHOWN_UNREADABLE]:
         stderr.print(f"not counted: {each.reason}", soft_wrap=True, markup=False)
     if (more := len(done.unreadable) - _SHOWN_UNREADABLE) > 0:
-        stderr.print(f"and {more} more, all in {done.folder / 'unreadable.csv'}", soft_wrap=True)
+        stderr.print(f"and {more} more, all in {done.folder / 'unreadable.csv'}", soft_wrap=True, markup=False)
     where = stdout if format == "table" else stderr
     if submission is not None:
         file = write_nwpu_submission(done.rows, done.folder / f"submission_{submission}.txt")
-        where.print(f"submission: {file}", soft_wrap=True)
-    where.print(f"run: {done.folder}", soft_wrap=True)
+        where.print(f"submission: {file}", soft_wrap=True, markup=False)
+    where.print(f"run: {done.folder}", soft_wrap=True, markup=False)
     if done.unreadable:
         sys.exit(1)
+
+
+def _text_of(path: Path) -> str:
+    """Read a file of ours; names in it need not be text, and are then the bytes that they are."""
+    return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def tables(summary: dict[str, Any]) -> "list[Table]":
     """Return the errors in all, and by band of the true count."""
     from rich.box import SIMPLE
+    from rich.markup import escape
     from rich.table import Table
 
     whole = Table("data", "pictures", *_HEADINGS.values(), title="errors", title_justify="left", box=SIMPLE)
@@ -111,9 +118,9 @@ def tables(summary: dict[str, Any]) -> "list[Table]":
     bands = Table(*heads, title="by true count", title_justify="left", box=SIMPLE)
     for name, errors in summary["data"].items():
         unread = f"\n[red]{errors['unreadable']} not read[/]" if errors["unreadable"] else ""
-        whole.add_row(name, f"{errors['images']}{unread}", *_cells(errors))
+        whole.add_row(escape(name), f"{errors['images']}{unread}", *_cells(errors))
         for place, (band, part) in enumerate(errors["by_density"].items()):
-            bands.add_row("" if place else name, band, str(part["images"]), *_cells(part))
+            bands.add_row("" if place else escape(name), band, str(part["images"]), *_cells(part))
         bands.add_section()
     for table in (whole, bands):
         for column in table.columns[1:]:
@@ -123,8 +130,9 @@ def tables(summary: dict[str, Any]) -> "list[Table]":
 
 def notes(summary: dict[str, Any]) -> list[str]:
     """Return what is to be known to read the numbers."""
+    limit = summary["max_side"]
     lines = [
-        f"model chosen by: {summary['selection']}; longer side limited to: {summary['max_side'] or 'no limit'}; "
+        f"model chosen by: {summary['selection']}; longer side limited to: {'no limit' if limit is None else limit}; "
         f"whole pictures up to {summary['tile']} pixels, larger ones in windows; counted by {summary['engine']}",
         f"intervals: {summary['intervals']}",
         'RMSE is what papers of this field call "MSE"; NAE leaves out pictures without people',

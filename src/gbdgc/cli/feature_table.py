@@ -26,10 +26,10 @@ class FeatureTable(NamedTuple):
 
 def read_feature_table(path: Path) -> FeatureTable:
     """Read a table by the ending of its name."""
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file or folder")
     if path.suffix.lower() not in READERS:
         raise InputError(f"{path}: not a table of features; give one that ends in {', '.join(READERS)}")
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such file")
     ids, features = READERS[path.suffix.lower()](path)
     if features.ndim != 2 or 0 in features.shape:
         raise InputError(f"{path}: its shape is {features.shape}; give one row a sample, one column a feature")

@@ -1,5 +1,6 @@
 """`gbdgc serve`."""
 
+import math
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,11 @@ from cyclopts.validators import Number
 from gbdgc.errors import InputError
 
 
+def _positive(_: Any, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise ValueError("must be a number above 0.")
+
+
 def serve(
     *,
     weights: Path | None = None,
@@ -20,10 +26,10 @@ def serve(
     host: str = "127.0.0.1",
     port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8000,
     token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
-    max_upload: float = 20.0,
-    max_pixels: float = 50.0,
-    queue: int = 16,
-    timeout: float = 30.0,
+    max_upload: Annotated[float, Parameter(validator=_positive)] = 20.0,
+    max_pixels: Annotated[float, Parameter(validator=_positive)] = 50.0,
+    queue: Annotated[int, Parameter(validator=Number(gte=1))] = 16,
+    timeout: Annotated[float, Parameter(validator=_positive)] = 30.0,
     threads: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
 ) -> None:
     """Count over HTTP, with a page to drop pictures on.
@@ -62,8 +68,11 @@ def serve(
     from gbdgc.server import Limits, create_app
 
     limits = Limits(round(max_upload * 1e6), round(max_pixels * 1e6), queue, timeout)
+    token = token if token is None else token.strip()  # files of environment variables may end in spaces
     if token == "":
         raise InputError("--token: it is empty; give one, or leave it out for a service open to all who reach it")
+    if token and not (token.isascii() and token.isprintable()):
+        raise InputError("--token: not every program can send it; take letters, digits and signs of ASCII")
     with _named(host, port):
         listener = _bind(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
     app = create_app(Counter.load(weights, engine=engine, threads=threads), limits=limits, token=token)
@@ -94,7 +103,7 @@ def _named(host: str, port: int) -> Iterator[None]:
     """Say which address cannot be had, and what to do."""
     try:
         yield
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise InputError(f"{host}:{port}: cannot listen there ({error}); choose another --host or --port") from error
 
 

@@ -56,7 +56,8 @@ def count_dataset(network: Network, dataset: Dataset, *, max_side: int | None = 
         image = limit_side(read_image(sample.image), max_side)
         started = time.perf_counter()
         with torch.inference_mode():
-            count = float(network.count_map(torch.from_numpy(normalise(image))[None].to(device)).double().sum())
+            density = network.count_map(torch.from_numpy(normalise(image))[None].to(device))
+        count = float(density.cpu().double().sum())  # not every device has 64 bits
         milliseconds = 1000 * (time.perf_counter() - started)
         rows.append(Row(sample.id, sample.count, count, sample.width, sample.height, milliseconds))
     network.train(was_training)

@@ -23,7 +23,7 @@ from gbdgc.evaluation.table import PREDICTIONS, Row, TableWriter, read_table, ta
 from gbdgc.files import atomic_write, make_folder
 from gbdgc.memory import keep_freed_memory
 from gbdgc.progress import track
-from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
+from gbdgc.runs import claim, new_run_folder, newest_run_folder, write_environment
 
 WHOLE = 4096
 """Pictures up to this longer side are counted whole, as the protocol asks; larger ones in windows, to bound memory."""
@@ -32,7 +32,6 @@ SELECTION = {
     "validation": "source validation",
     "last": "last epoch",
     "none": "nobody (one of the last epochs)",
-    "oracle": "oracle (chosen by the target)",
 }
 """The rules by which a model may have been chosen, in words."""
 
@@ -83,6 +82,8 @@ def evaluate(
     seed : of the intervals.
     """
     keep_freed_memory()
+    if max_side is not None and max_side < 1:
+        raise InputError(f"max_side={max_side}: a side has at least one pixel; leave it out to count at full size")
     counter = copy(weights) if isinstance(weights, Counter) else Counter.load(weights, engine=engine, tile=tile)
     if max_side is not None:
         counter.max_side = max_side
@@ -98,7 +99,8 @@ def evaluate(
         "splits": {name: chosen for name, (_, chosen) in datasets.items()},
     }
     folder = _open_folder(str(counter.info.get("name", "model")), out, resume, settings)
-    rows, unreadable = _count_all(counter, {name: dataset for name, (dataset, _) in datasets.items()}, folder)
+    with claim(folder):
+        rows, unreadable = _count_all(counter, {name: dataset for name, (dataset, _) in datasets.items()}, folder)
     summary: Summary = {
         "weights": settings["weights"],
         "selection": SELECTION.get(str(counter.info.get("selection")), "unknown"),
@@ -175,9 +177,9 @@ def _open_folder(name: str, out: Place | None, resume: bool, settings: dict[str,
     """Return the folder of this run, with what it counts and by what written in it."""
     if resume:
         found = Path(out) if out else newest_run_folder("eval", name, marker=PREDICTIONS)
-        if found is None or not (found / PREDICTIONS).exists():
+        if found is None or not all((found / file).exists() for file in (PREDICTIONS, "settings.json")):
             raise InputError(f"{found or 'runs/eval/' + name}: nothing to resume; start it without --resume")
-        before = {"engine": "torch"} | json.loads((found / "settings.json").read_text())  # the only one, once
+        before = json.loads((found / "settings.json").read_text())
         now = json.loads(json.dumps(settings))
         for each in (before, now):
             del each["weights"]["path"]  # a run's folder may have moved; its model is known by its hash

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from gbdgc import checkpoint
 from gbdgc.data import unique_name
@@ -74,9 +76,7 @@ class Evaluation:
 
 def read_training(folder: Path) -> Training:
     """Read a run's folder."""
-    if not (folder / "config.yaml").exists():
-        raise InputError(f"{folder}: not the folder of a run (no config.yaml); give the one that `gbdgc train` printed")
-    config: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
+    config = _read_config(folder)
     model, trust = _read_model(folder / "checkpoints" / checkpoint.BEST)
     discoveries = sorted((folder / "domains").glob("epoch_*.csv"))
     return Training(
@@ -111,6 +111,19 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, A
             yield from flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    reason = "it has no config.yaml"
+    if (folder / "config.yaml").exists():
+        try:
+            config: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
+            if isinstance(config, dict) and {"data", "train", "discovery"} <= config.keys():
+                return config
+            reason = "its config.yaml has none of a training's settings"
+        except (YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
+            reason = f"its config.yaml cannot be read: {error}"
+    raise InputError(f"{folder}: not the folder of a training ({reason}); give the one that `gbdgc train` printed")
 
 
 def _read_model(path: Path) -> tuple[dict[str, Any] | None, Trust | None]:

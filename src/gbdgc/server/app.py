@@ -147,13 +147,6 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
         message = f"{request.method} {request.url.path[:200]}: {HTTPStatus(error.status_code).phrase.lower()}"
         return Refusal(error.status_code, code, message, "see /docs", dict(error.headers or {})).response()
 
-    @app.exception_handler(Exception)
-    async def our_fault(_: Request, error: Exception) -> Response:
-        log.error("a request failed by a fault of ours", exc_info=error)
-        return Refusal(
-            500, "fault", "the service: a fault of its own", "its log says more; please report it"
-        ).response()
-
     app.add_middleware(_CommonHeaders, metrics=metrics)
     return app
 
@@ -165,7 +158,7 @@ class _PrometheusText(Response):
 async def _check_token(token: str, request: Request) -> None:
     """Compare in constant time, so that a token cannot be guessed letter by letter."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode("latin-1"), token.encode()):
         raise Refusal(
             401,
             "unauthorised",
@@ -183,8 +176,12 @@ class _CommonHeaders:
         self.metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 present = {name for name, _ in message["headers"]}
                 for name, value in ({"Cache-Control": "no-store"} | _HEADERS).items():
                     if name.lower().encode() not in present:
@@ -194,4 +191,14 @@ class _CommonHeaders:
                 self.metrics.requests.labels(route, message["status"]).inc()
             await send(message)
 
-        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            await self.app(scope, receive, send_with_headers)
+        except Exception:
+            log.exception("a request failed by a fault of ours")
+            if begun:
+                raise
+            fault = Refusal(500, "fault", "the service: a fault of its own", "its log says more; please report it")
+            await fault.response()(scope, receive, send_with_headers)

@@ -28,6 +28,8 @@ class Limits:
     """How long a body may take to arrive, and then again how long a count may take, waiting included."""
     zones: int = 50
     """Zones in one request."""
+    corners: int = 2000
+    """Corners of all zones in one request."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

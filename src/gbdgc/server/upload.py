@@ -90,7 +90,7 @@ async def _fields(form: FormData, limits: Limits) -> Upload:
     texts = {name: _text(form, name) for name in _FIELDS[1:]}
     return Upload(
         await image.read(),
-        _zones(texts["zones"], limits.zones),
+        _zones(texts["zones"], limits),
         _switch("overlay", texts["overlay"]),
         _switch("density", texts["density"]),
     )
@@ -103,13 +103,17 @@ def _text(form: FormData, name: str) -> str:
     return value
 
 
-def _zones(text: str, most: int) -> tuple[Zone, ...]:
+def _zones(text: str, limits: Limits) -> tuple[Zone, ...]:
     if not text:
         return ()
     try:
-        return zones_from_json(text, most=most)
+        zones = zones_from_json(text, most=limits.zones)
     except InputError as error:
         raise bad_zones(str(error).removeprefix("zones: ")) from error
+    # What each costs grows with the picture, and the one thread that counts cannot be stopped.
+    if (corners := sum(len(zone.corners) for zone in zones)) > limits.corners:
+        raise bad_zones(f"{corners:,} corners in all, over the limit of {limits.corners:,}")
+    return zones
 
 
 def bad_zones(reason: str) -> Refusal:

@@ -31,6 +31,10 @@ async function request(address, options) {
       answer = await fetch(address, { ...options, headers });
     } catch (error) {
       if (error.name === "AbortError") throw error;
+      if (token && !/^[\x20-\x7e]*$/.test(token)) {
+        await askForToken(); // such a token cannot be sent, and no service takes one
+        continue;
+      }
       throw new Problem("The service does not answer.", "See whether it still runs, and try again.");
     }
     if (answer.ok) return answer.json();
@@ -50,6 +54,7 @@ function askForToken() {
   const dialog = document.getElementById("token-dialog");
   const field = document.getElementById("token");
   field.value = "";
+  document.getElementById("token-refused").hidden = !sessionStorage.getItem("token");
   if (!dialog.open) dialog.showModal();
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {

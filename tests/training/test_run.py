@@ -4,7 +4,6 @@ import csv
 import hashlib
 import json
 import os
-import random
 import resource
 import signal
 import subprocess
@@ -104,40 +103,35 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_happened(ti
     overrides = [f"{key.replace('__', '.')}={value}" for key, value in EVERYTHING_WITH_A_MEMORY.items()]
     # In a process of its own too: this one may compute on other threads by now.
     subprocess.run(command(tiny_file, tmp_path / "whole", *overrides), check=True, stderr=subprocess.PIPE)
-    folder, chance = tmp_path / "killed", random.Random(0)
-    kills = 0
-    for patience in [*(chance.uniform(0.0, 1.5) for _ in range(5)), None]:
+    folder, kills = tmp_path / "killed", 0
+    for writes in (1, 3, 2, None):
         resume = ["--resume"] if (folder / "config.yaml").exists() else []
         process = subprocess.Popen(command(tiny_file, folder, *overrides) + resume, stderr=subprocess.PIPE)
-        if patience is not None:
-            wait_for_a_sign_of_life(folder, process)
-        if (ended := wait(process, patience or 300)) is not None:
-            break
-        kills += 1
-    assert ended == 0
+        if writes is not None:
+            wait_for_writes(folder, process, writes)
+            kills += process.poll() is None
+            process.kill()
+        process.communicate(timeout=300)
+    assert process.returncode == 0
     assert kills >= 2
     assert outcome(folder) == outcome(tmp_path / "whole")
 
 
-def wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
-    """Return the exit code, or kill the process if it is not done by then."""
-    try:
-        process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return None
-    return process.returncode
+def wait_for_writes(folder: Path, process: subprocess.Popen[bytes], times: int) -> None:
+    """Return when the run has written so often since it was started, or has ended."""
+    before, until = newest_write(folder), time.monotonic() + 60
+    while times and process.poll() is None and time.monotonic() < until:
+        if (now := newest_write(folder)) != before:
+            before, times = now, times - 1
 
 
-def wait_for_a_sign_of_life(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    """Return when the run has written something since it was started."""
-    started = time.time()
-    while process.poll() is None and time.time() < started + 60:
+def newest_write(folder: Path) -> int:
+    """Return when anything in a folder was written last."""
+    newest = 0
+    for path in folder.rglob("*"):
         with suppress(FileNotFoundError):  # temporary files come and go
-            if max((path.stat().st_mtime for path in folder.rglob("*")), default=0.0) > started:
-                return
-        time.sleep(0.02)
+            newest = max(newest, path.stat().st_mtime_ns)
+    return newest
 
 
 @pytest.mark.parametrize(("number", "steps"), [(signal.SIGINT, 1), (signal.SIGTERM, 3)], ids=["middle", "end"])
@@ -233,6 +227,9 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
         ({"discovery__n_domains": 13, "method__name": "erm"}, "n_domains=13: there are 12 pictures to train on"),
         ({"model__options__frozen_block": 3}, "compact has no such option .there are: frozen_statistics, frozen_bl"),
         ({"data__validation": 0.01}, "leaves 16 to train on and 0 to choose by"),
+        ({"data__validation": 1.5}, "a share of the source"),
+        ({"discovery__n_domains": 0}, "at least two, or null"),
+        ({"train__precision": "bf16-true"}, "choose one of auto, 32-true"),
         ({"discovery__descriptors": "online", "discovery__levels": "style"}, "discovery.descriptors=pass"),
     ],
 )

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from gbdgc.config import Config
 from gbdgc.data.loading import Batch
 from gbdgc.methods import METHODS, build_method
 from gbdgc.models import BACKBONES, build_network
-from gbdgc.training import train
+from gbdgc.training import step, train
 from gbdgc.training.step import Runner, backward
 
 MakeConfig = Callable[..., Config]
@@ -56,10 +57,22 @@ def test_micro_batches_give_the_losses_and_gradients_of_the_whole_batch(
     assert torch.linalg.vector_norm(parts - whole) < 1e-5 * torch.linalg.vector_norm(whole)
 
 
-def test_both_passes_over_a_micro_batch_see_the_same_dropout() -> None:
-    runner = make_runner(semantic=1.0, style=0.0, orthogonality=0.0, dropout=0.5)
-    one, again = (gradients(runner, make_batch(), 2)[1] for _ in range(2))
-    assert torch.equal(one, again)
+def test_both_passes_over_a_micro_batch_see_the_same_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = make_runner(semantic=1.0, style=1.0, orthogonality=0.0, dropout=0.5)
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def look(*arguments: Any) -> Any:
+        piece, levels = original(*arguments)
+        seen.append({name: value.detach().clone() for name, value in piece.descriptors.items()})
+        return piece, levels
+
+    original = step._look
+    monkeypatch.setattr(step, "_look", look)
+    gradients(runner, make_batch(), 2)
+    ahead, again = seen[:3], seen[3:]
+    assert len(again) == 3
+    torch.testing.assert_close(ahead, again, rtol=0, atol=0)
+    assert not torch.equal(ahead[0]["style"], ahead[1]["style"])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -68,9 +81,9 @@ def test_every_method_trains_with_every_backbone_for_two_steps(method: str, back
     runner = make_runner(method, backbone, dropout=0.5)
     optimizer = torch.optim.Adam(runner.network.parameters(), lr=1e-4)
     before = [parameter.clone() for parameter in runner.network.parameters()]
-    for step in range(2):
+    for number in range(2):
         optimizer.zero_grad()
-        losses, statistics = backward(runner, make_batch(4), micro_batch=None, seed=step, with_statistics=True)
+        losses, statistics = backward(runner, make_batch(4), micro_batch=None, seed=number, with_statistics=True)
         assert losses.keys() == runner.method.weights.keys()
         assert statistics is not None
         assert len(statistics) == 4

@@ -1,4 +1,4 @@
-"""Drawn descriptors with known latent domains: what benchmarks, tests and the demo discover in.
+"""Drawn descriptors with known latent domains: what benchmarks and tests discover in.
 
 A sample is drawn from one of several unequal, anisotropic Gaussians in a latent space and seen through a random map, as
 a network's feature statistics see a picture. Over epochs the map turns a little, as in training, and every look at a

@@ -68,7 +68,7 @@ def discover(state: TrainState) -> None:
     if not state.fabric.is_global_zero:
         return
     with atomic_write(state.folder / "domains" / f"epoch_{state.epoch:03d}.csv", "w") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["id", "domain"])
         writer.writerows(state.labels.items())
     row = asdict(stability([labels] if previous is None else [previous, labels])[-1]) | {"epoch": state.epoch}

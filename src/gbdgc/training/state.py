@@ -194,6 +194,12 @@ def check_settings(config: Config) -> None:
             raise InputError(f"{name}={value}: at least one picture")
     if train.epochs < 1:
         raise InputError(f"train.epochs={train.epochs}: at least one")
+    if discovery.n_domains is not None and discovery.n_domains < 2:
+        raise InputError(
+            f"discovery.n_domains={discovery.n_domains}: at least two, or null to go by the number of pictures"
+        )
+    if not 0 <= data.validation < 1:
+        raise InputError(f"data.validation={data.validation}: a share of the source, from 0 to less than 1")
     if data.workers < 0:
         raise InputError(f"data.workers={data.workers}: 0 or more threads beside the one that trains")
     if train.precision not in PRECISIONS:

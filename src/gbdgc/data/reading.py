@@ -1,7 +1,8 @@
 """`load_dataset`: labels in any format in, a `Dataset` out, with all that is wrong in one report."""
 
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,8 @@ BoxPoint = Literal["head", "centre"]
 # A standing person is about seven and a half heads tall, which puts the middle of the head a fifteenth below the top.
 _HEAD_HEIGHT = 1 / 15
 _SHOWN_PROBLEMS = 20
+_HALF_CHARACTER = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates, but for those by which Python writes the bytes of a file's name that are no text."""
 
 
 def load_dataset(
@@ -65,6 +68,7 @@ def load_dataset(
     with ThreadPoolExecutor() as pool:
         outcomes = pool.map(partial(_to_sample, max_pixels=max_pixels, point=point), entries)
         samples = _collect(outcomes, problems)
+    problems = [_printable(problem) for problem in problems]
     if problems and not (skip_bad and samples):
         raise InputError(_report(path, name, problems, skip_bad))
     return Dataset(samples, format=name, problems=problems)
@@ -108,7 +112,9 @@ def _of_split(entries: Sequence[Entry], split: str | None, path: Path) -> Sequen
 
 def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[str]:
     """Open the picture's header and its labels; return the sample, or all that is wrong with it."""
-    problems: list[str] = []
+    problems = [
+        f"{entry.image}: its {name} is not text ({value!r}); give it another" for name, value in _no_text(entry)
+    ]
     size, points = (0, 0), None
     try:
         size = image_size(entry.image, max_pixels=max_pixels)
@@ -121,6 +127,19 @@ def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[
     except InputError as error:
         problems.append(str(error))
     return problems or Sample(entry.id, entry.image, *size, points, entry.split, entry.tags)
+
+
+def _no_text(entry: Entry) -> Iterator[tuple[str, str]]:
+    """The names of a picture that could be written into no file: JSON can spell half a character, as in "\\ud800"."""
+    names = {"id": entry.id, "split": entry.split or ""} | {
+        f"tag {name!r}": name + value for name, value in entry.tags.items()
+    }
+    return ((name, value) for name, value in names.items() if _HALF_CHARACTER.search(value))
+
+
+def _printable(text: str) -> str:
+    """Return a text for files and terminals: half characters as escapes."""
+    return _HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def _wrong_size(size: tuple[int, int], labelled: tuple[int, int]) -> str:

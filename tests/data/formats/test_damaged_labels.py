@@ -55,12 +55,16 @@ MANIFEST = {
 }
 NWPU = {"img_id": "a.png", "human_num": 1, "points": [[1, 2]], "boxes": []}
 
+MANY_DIGITS = "a number of 5000 digits, which json does not write"
+
 junk = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-2, 10**20),
+    st.sampled_from([10**400, MANY_DIGITS]),
     st.floats(),
     st.sampled_from(["", "1", "\0", "..", "/", "x" * 300, "\ud800", "a.png"]),
+    st.sampled_from(["http://[redacted]/a.png", "//[a.png", "http://a]/"]),
     st.lists(st.integers(0, 3), max_size=2),
     st.dictionaries(st.sampled_from(["id", "x"]), st.integers(0, 3), max_size=1),
 )
@@ -83,10 +87,14 @@ def with_junk(value: Any, path: tuple[Any, ...], replacement: Any) -> Any:
     return copy
 
 
+def to_json(value: Any) -> str:
+    return json.dumps(value).replace(json.dumps(MANY_DIGITS), "9" * 5000)
+
+
 def read_and_complain_politely(path: Path, format: str) -> None:
     with suppress(InputError):
         for sample in load_dataset(path, format=format, skip_bad=True):
-            assert isinstance(sample.id, str)
+            assert sample.id.encode("utf-8", "surrogateescape")
             assert sample.split is None or isinstance(sample.split, str)
             assert sample.points is None or np.isfinite(sample.points).all()
 
@@ -114,12 +122,16 @@ def folder(tmp_path_factory) -> Path:
 def test_json_with_anything_anywhere(folder, format, name, good, data):
     bad = with_junk(good, data.draw(st.sampled_from(places(good))), data.draw(junk))
     (folder / name).parent.mkdir(exist_ok=True)
-    (folder / name).write_text(json.dumps(bad))
+    (folder / name).write_text(to_json(bad))
     if format == "nwpu":
         (folder / "train.txt").write_text("a\n")
         read_and_complain_politely(folder, format)
     else:
         read_and_complain_politely(folder / name, format)
+
+
+LONG_QUOTE = b'"' + b"a.png,1,2\n" * 15_000
+"""Over the 128 kB at which the csv module gives up."""
 
 
 @pytest.mark.parametrize(
@@ -139,8 +151,58 @@ def test_json_with_anything_anywhere(folder, format, name, good, data):
 def test_text_with_any_bytes_in_it(folder, format, name, good, data):
     start = data.draw(st.integers(0, len(good)))
     end = data.draw(st.integers(start, min(start + 4, len(good))))
-    (folder / name).write_bytes(good[:start] + data.draw(st.binary(max_size=4)) + good[end:])
+    inserted = data.draw(st.one_of(st.binary(max_size=4), st.just(LONG_QUOTE), st.just(b"9" * 5000)))
+    (folder / name).write_bytes(good[:start] + inserted + good[end:])
     read_and_complain_politely(folder / name, format)
+
+
+@pytest.mark.parametrize(
+    ("format", "name", "good", "place", "bad"),
+    [
+        ("coco", "labels.json", COCO, ("annotations", 0, "keypoints", 0), 10**400),
+        ("coco", "labels.json", COCO, ("images", 0, "width"), MANY_DIGITS),
+        ("coco", "labels.json", COCO, ("images", 0, "file_name"), "x" * 300 + ".png"),
+        ("label_studio", "tasks.json", LABEL_STUDIO, (0, "data", "image"), "x" * 300 + ".png"),
+        ("label_studio", "tasks.json", LABEL_STUDIO, (0, "data", "image"), "http://[redacted]/a.png"),
+        ("label_studio", "tasks.json", LABEL_STUDIO, (0, "data", "image"), "//[a.png"),
+        ("label_studio", "tasks.json", LABEL_STUDIO, (0, "annotations", 0, "result", 0, "value", "x"), 10**400),
+        ("label_studio", "tasks.json", LABEL_STUDIO, (0, "annotations", 0, "result", 0, "original_width"), 10**400),
+        ("manifest", "images/lines.jsonl", MANIFEST, ("points", 0, 0), MANY_DIGITS),
+        ("manifest", "images/lines.jsonl", MANIFEST, ("points", 0, 0), 10**400),
+        *(
+            ("manifest", "images/lines.jsonl", MANIFEST, place, "\ud800x")
+            for place in [("id",), ("image",), ("split",), ("tags", "a")]
+        ),
+    ],
+    ids=lambda value: ascii(value)[:30],
+)
+def test_what_no_program_writes_is_a_problem_that_can_be_printed(folder, format, name, good, place, bad):
+    (folder / name).write_text(to_json(with_junk(good, place, bad)))
+    with pytest.raises(InputError) as caught:
+        load_dataset(folder / name, format=format, skip_bad=True)
+    assert str(caught.value).encode("utf-8", "surrogateescape")
+
+
+def test_an_address_among_the_texts_of_a_task_is_not_looked_at_as_a_picture(folder):
+    task = with_junk(LABEL_STUDIO, (0, "data"), {"note": "http://[redacted]/", "image": "a.png"})
+    (folder / "tasks.json").write_text(json.dumps(task))
+    assert len(load_dataset(folder / "tasks.json", format="label_studio")) == 1
+
+
+def test_one_quote_that_is_not_closed_does_not_swallow_the_rows_behind_it(folder):
+    for rows in (3, 30_000):
+        (folder / "points.csv").write_text('image,x,y\na.png,1,2\na.png,1,"2\n' + "a.png,1,2\n" * rows)
+        with pytest.raises(InputError, match=r"points\.csv, line 3: not CSV from there on \(.*\); look for a quote"):
+            load_dataset(folder / "points.csv", skip_bad=True)
+
+
+def test_a_name_that_is_too_long_for_a_file_is_a_problem_of_its_line(folder):
+    for kind in ("jsons", "mats"):
+        (folder / kind).mkdir(exist_ok=True)
+    (folder / "jsons/a.json").write_text(json.dumps(NWPU))
+    (folder / "train.txt").write_text("a\n" + "x" * 300 + "\n")
+    data = load_dataset(folder, format="nwpu", skip_bad=True)
+    assert (data.ids, len(data.problems)) == (["a"], 2)
 
 
 @pytest.mark.parametrize("compressed", [True, False])

@@ -66,6 +66,14 @@ def test_tags_beside_the_labels_become_tags(root):
         load_dataset(root / "part_A")
 
 
+def test_tags_with_a_quote_that_is_not_closed_are_a_problem_of_their_file_only(root):
+    rows = "IMG_2.jpg,fog\n" * 12_000
+    (root / "part_A/train_data/tags.csv").write_text('image,domain\nIMG_1.jpg,"night\n' + rows)
+    data = load_dataset(root / "part_A", skip_bad=True)
+    assert len(data) == 6
+    assert [problem for problem in data.problems if "tags.csv: not CSV (field larger" in problem] == list(data.problems)
+
+
 def test_labels_of_matlab_7_3_are_read(root, hdf5_label):
     folder = root / "part_A/train_data/ground-truth"
     hdf5_label(folder / "GT_IMG_1.mat", [[7, 8.5], [9, 10]])

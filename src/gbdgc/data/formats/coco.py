@@ -207,7 +207,7 @@ def _head(keypoints: Any, names: list[str], where: str) -> list[float] | None:
         return None
     try:
         triples = np.asarray(keypoints, dtype=np.float64).reshape(-1, 3)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"{where}: its keypoints are not triples of numbers (x, y, visibility)") from error
     visible = {i: triple[:2] for i, triple in enumerate(triples) if triple[2] > 0}
     if len(triples) == 1:

@@ -28,6 +28,7 @@ from gbdgc.files import atomic_write
 TITLE = "a CSV of points"
 
 _IMAGE_COLUMNS = ("image", "file", "filename", "file_name", "path", "image_path", "name")
+_LONGEST_LINE = 4096  # of what may be a header
 
 
 @dataclass(slots=True)
@@ -74,13 +75,31 @@ def _label_files(path: Path) -> list[Path]:
     return [file for file in candidates if file.suffix == ".csv" and _columns(_first_row(label_file_opening(file)))]
 
 
+def _first_line(text: str) -> str:
+    return text[:_LONGEST_LINE].splitlines()[0] if text.strip() else ""
+
+
 def _first_row(text: str) -> list[str]:
-    first = text.splitlines()[0] if text.strip() else ""
+    first = _first_line(text)
     return next(csv.reader([first], delimiter=_separator(first)), [])
 
 
 def _separator(line: str) -> str:
     return max(",;\t", key=line.count)
+
+
+def _rows(file: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with the line on which it ends; a quote that is never closed would swallow all that follows."""
+    table = csv.reader(StringIO(text), delimiter=_separator(_first_line(text)), strict=True)
+    begun = 1
+    try:
+        for row in table:
+            yield table.line_num, row
+            begun = table.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f"{file}, line {begun}: not CSV from there on ({error}); look for a quote that is not closed"
+        ) from error
 
 
 def _columns(first: list[str]) -> dict[str, int] | None:
@@ -112,17 +131,16 @@ def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
         raise InputError(f"{file}: no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
     has_header = not (_is_number(first[columns["x"]]) or not first[columns["x"]].strip())
     pictures: dict[str, _Picture] = {}
-    table = csv.reader(StringIO(text), delimiter=_separator(text.splitlines()[0]))
-    for row in table:
-        if not any(cell.strip() for cell in row) or (has_header and table.line_num == 1):
+    for line, row in _rows(file, text):
+        if not any(cell.strip() for cell in row) or (has_header and line == 1):
             continue
         if len(row) <= max(columns.values()):
-            problems.append(f"{file}, line {table.line_num}: {len(row)} columns, too few")
+            problems.append(f"{file}, line {line}: {len(row)} columns, too few")
             continue
         cells = {name: row[index].strip() for name, index in columns.items()}
         name = cells["image"]
         picture = pictures.setdefault(name, _Picture(cells.get("id") or name, cells.get("split") or None))
-        picture.rows.append((table.line_num, cells["x"], cells["y"]))
+        picture.rows.append((line, cells["x"], cells["y"]))
     return pictures
 
 

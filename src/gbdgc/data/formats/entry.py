@@ -91,7 +91,15 @@ def find_picture(name: Any, folders: Iterable[Path], source: Path) -> Path:
     if not isinstance(name, str):
         raise InputError(f"{source}: the name of a picture must be a text, not {name!r}")
     candidates = [beneath(folder, name, source) for folder in folders]
-    return next((candidate for candidate in candidates if candidate.is_file()), candidates[0])
+    return next(filter(is_file, candidates), candidates[0])
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; none has a name longer than the system takes, for which pathlib raises."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def name_beneath(folder: Path, image: Path) -> str:
@@ -149,7 +157,8 @@ def read_text(path: Path) -> str:
 
 def read_json(path: Path) -> Any:
     """Return the content of a JSON file."""
+    text = read_text(path)
     try:
-        return json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:  # also a number of more digits than Python takes
         raise InputError(f"{path}: not valid JSON ({error}); export it again") from error

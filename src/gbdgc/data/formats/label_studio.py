@@ -14,7 +14,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening, listing, only_file, optional, read_json
+from gbdgc.data.formats.entry import (
+    Entry,
+    find_picture,
+    is_file,
+    label_file_opening,
+    listing,
+    only_file,
+    optional,
+    read_json,
+)
 from gbdgc.data.formats.people import people_among
 from gbdgc.data.images import IMAGE_SUFFIXES
 from gbdgc.errors import InputError
@@ -96,13 +105,13 @@ def _picture(task: Any, file: Path, where: str) -> tuple[str, Path]:
         raise InputError(f"{where}: no 'data'; export the project as JSON, not as JSON-MIN")
     served = next((_served_path(value) for value in data.values() if _is_picture(value)), None)
     if served is None:
-        raise InputError(f"{where}: its data names no picture")
+        raise InputError(f"{where}: its data names no picture by a path or address that can be read")
     bare = PurePosixPath(served.replace("\\", "/")).name
     folders = (file.parent, file.parent / "images", file.parent / "upload")
     names = (served, bare, _UPLOAD_PREFIX.sub("", bare))
     for name in names:
         image = find_picture(name, folders, file)
-        if image.is_file():
+        if is_file(image):
             return name, image
     raise InputError(f"{where}: no picture {bare!r} in {file.parent} or its images/; put the pictures there")
 
@@ -113,7 +122,10 @@ def _is_picture(value: Any) -> bool:
 
 def _served_path(url: str) -> str:
     """The path in a URL of Label Studio, without what only its server knows."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # brackets in the place of a host, which only an IPv6 address may have: not a picture's address
+        return ""
     if parts.path.endswith("/local-files/") and "d" in parse_qs(parts.query):
         return parse_qs(parts.query)["d"][0]
     path = unquote(parts.path)
@@ -135,6 +147,6 @@ def _marks(shapes: list[dict[str, Any]], people: frozenset[str], where: str) -> 
         try:
             across, down = shape["original_width"] / 100, shape["original_height"] / 100
             marks.append([value["x"] * across, value["y"] * down, extent[0] * across, extent[1] * down])
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, OverflowError) as error:
             raise InputError(f"{where}: a {_kind(shape)} lacks a number ({error})") from error
     return marks

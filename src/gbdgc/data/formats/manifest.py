@@ -34,7 +34,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
                 yield _to_entry(json.loads(line), file.parent, where)
             except InputError as error:
                 problems.append(str(error))
-            except (json.JSONDecodeError, RecursionError) as error:
+            except (ValueError, RecursionError) as error:
                 problems.append(f"{where}: not valid JSON ({error})")
 
 

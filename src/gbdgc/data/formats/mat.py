@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 from scipy.io import loadmat
 
+from gbdgc.data.formats.entry import is_file
 from gbdgc.errors import InputError
 
 _LOOKS_LIKE = {
@@ -39,7 +40,7 @@ def _guess(variables: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{path}: no such label file")
     try:
         return _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gbdgc.data.formats.entry import Entry, beneath, read_json, read_text
+from gbdgc.data.formats.entry import Entry, beneath, is_file, read_json, read_text
 from gbdgc.data.formats.mat import read_variable
 from gbdgc.errors import InputError
 
@@ -48,9 +48,9 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
 
 def _labels(path: Path, id: str, split: str) -> Callable[[], Any] | None:
     mat, json = path / "mats" / f"{id}.mat", path / "jsons" / f"{id}.json"
-    if mat.is_file() or (split != "test" and not json.is_file()):
+    if is_file(mat) or (split != "test" and not is_file(json)):
         return partial(read_variable, mat, "annPoints")
-    return partial(_read_points, json) if json.is_file() else None
+    return partial(_read_points, json) if is_file(json) else None
 
 
 def _read_points(path: Path) -> Any:

@@ -92,9 +92,14 @@ def _lonely(labels: Path, expected: set[str]) -> list[Path]:
 def _read_tags(path: Path, problems: list[str]) -> dict[str, Mapping[str, str]]:
     if not path.is_file():
         return {}
-    rows = csv.DictReader(StringIO(read_text(path)))
-    if "image" not in (rows.fieldnames or ()):
-        problems.append(f"{path}: no column 'image' (found {', '.join(rows.fieldnames or ()) or 'nothing'})")
+    table = csv.DictReader(StringIO(read_text(path)), strict=True)
+    try:
+        rows, columns = list(table), table.fieldnames or ()
+    except csv.Error as error:
+        problems.append(f"{path}: not CSV ({error}); look for a quote that is not closed")
+        return {}
+    if "image" not in columns:
+        problems.append(f"{path}: no column 'image' (found {', '.join(columns) or 'nothing'})")
         return {}
     return {
         row["image"]: {name: value for name, value in row.items() if name and name != "image" and value} for row in rows

@@ -201,6 +201,19 @@ def test_an_interrupted_conversion_leaves_whole_files_and_goes_on(tmp_path):
 
 
 @pytest.mark.slow
+def test_half_a_character_in_a_label_file_is_said_and_breaks_no_page(run, tmp_path):
+    folder = write_manifest(tmp_path / "odd", {"a": [[3, 4]], "b": [[1, 2]], "c": [[1, 2]]})
+    text = (folder / "manifest.jsonl").read_text()
+    text = text.replace('"id": "a"', '"id": "\\ud800x"').replace('"image": "b.png"', '"image": "\\ud800.png"')
+    (folder / "manifest.jsonl").write_text(text)
+    for command in (("show", folder, "--skip-bad"), ("check", folder)):
+        answer = run(*command)
+        assert answer.returncode == 1
+        assert "Traceback" not in answer.stderr
+        assert "its id is not text" in answer.stdout + answer.stderr
+        assert "contact sheet: " in answer.stdout
+
+
 def test_demo_draws_what_the_other_commands_read(run, tmp_path):
     answer = run("demo", tmp_path / "demo", "--images", 5)
     assert answer.returncode == 0
@@ -226,6 +239,8 @@ def test_demo_draws_places_with_nobody_in_them(run, tmp_path):
         ("convert", "only-one"),
         ("show", "x", "--imagse", "3"),
         ("show", "x", "--images", "-1"),
+        ("convert", ".", "out", "--quality", "500"),
+        ("convert", ".", "out", "--min-side", "0"),
         ("demo", "x", "--images", "1"),
         ("demo", "x", "--seed", "-1"),
         ("chekc", "x"),

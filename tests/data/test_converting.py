@@ -11,7 +11,7 @@ from PIL import Image
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.converting import Settings, convert
 from gbdgc.data.images import image_size, read_image
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 
 SMALL = Settings(max_side=80)
 SIDEWAYS = Image.Exif()
@@ -89,7 +89,7 @@ def test_sides_are_bounded_and_proportions_kept(settings, size, expected):
     "wrong", [{"max_side": 0}, {"min_side": 3000}, {"min_side": 0}, {"quality": 0}, {"quality": 101}]
 )
 def test_impossible_settings_are_refused(wrong):
-    with pytest.raises(InputError):
+    with pytest.raises(UsageError):
         Settings(**wrong)
 
 
@@ -178,6 +178,24 @@ def test_ids_that_are_no_file_names_stay_in_the_folder_and_apart(tmp_path, save_
     assert all(image.is_relative_to((tmp_path / "out/images").resolve()) for image in images)
     assert [image.read_bytes() for image in images] == [sample.image.read_bytes() for sample in samples]
     assert load_dataset(tmp_path / "out").ids == ids
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no names that are not text")
+def test_names_that_are_not_text_and_meet_are_kept_apart(tmp_path, save_scene):
+    for number, name in enumerate([b"a\xff.png", b"a\xff.jpg"]):
+        save_scene(tmp_path / "in" / os.fsdecode(name), number)
+    result = convert(tmp_path / "in", tmp_path / "out")
+    assert len({sample.image.with_suffix("") for sample in result.dataset}) == 2
+    assert all(sample.image.is_file() for sample in result.dataset)
+
+
+def test_a_strip_that_no_jpeg_could_hold_is_a_problem_of_its_own(tmp_path, save_scene):
+    save_scene(tmp_path / "in/good.png", 0)
+    save_scene(tmp_path / "in/strip.png", 1, 2000, 2)
+    result = convert(tmp_path / "in", tmp_path / "out", settings=Settings(min_side=100), skip_bad=True)
+    assert result.dataset.ids == ["good.png"]
+    (problem,) = result.dataset.problems
+    assert "strip.png: would be 100000 x 100 pixels, and a JPEG has at most 65500 a side" in problem
 
 
 FULL = """

@@ -1,4 +1,6 @@
 import struct
+import subprocess
+import sys
 import warnings
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -177,6 +179,26 @@ def test_the_limit_can_be_raised_and_lowered_beyond_what_pillow_allows_in_many_t
             outcomes = list(pool.map(sized, limits))
     assert outcomes[::2] == [(30_000, 30_000)] * 50
     assert all("over the limit of 100,000,000 pixels" in outcome for outcome in outcomes[1::2])
+
+
+STARVED = """
+import resource, sys
+from gbdgc.data.images import NotEnoughMemory, read_image
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 100_000_000,) * 2)
+try:
+    read_image(sys.argv[1])
+except NotEnoughMemory as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory as Linux does")
+def test_want_of_memory_is_not_taken_for_a_damaged_picture(tmp_path):
+    Image.new("RGB", (9000, 8000)).save(tmp_path / "large.png")
+    command = [sys.executable, "-c", STARVED, str(tmp_path / "large.png")]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "large.png: not enough memory for 9000 x 8000 pixels; free some" in answer.stdout, answer.stderr
 
 
 @settings(max_examples=100, deadline=None)

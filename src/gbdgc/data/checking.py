@@ -7,14 +7,12 @@ from functools import partial
 import numpy as np
 
 from gbdgc.data.duplicates import Portrait, portrait, same_pictures
-from gbdgc.data.images import MAX_PIXELS, image_orientation, read_image
+from gbdgc.data.images import MAX_PIXELS, SIDEWAYS, image_orientation, read_image
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.sample import Points, Sample
 from gbdgc.errors import InputError
 from gbdgc.progress import track
-
-_SIDEWAYS = range(5, 9)  # the EXIF orientations that swap width and height
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ def _examine(sample: Sample, max_pixels: int) -> tuple[str, Portrait | None, lis
     """Decode one picture and look at its points."""
     try:
         own = portrait(read_image(sample.image, max_pixels=max_pixels))
-        sideways = image_orientation(sample.image, max_pixels=max_pixels) in _SIDEWAYS
+        sideways = image_orientation(sample.image, max_pixels=max_pixels) in SIDEWAYS
     except InputError as error:
         return sample.id, None, [Finding("undecodable", (sample.id,), str(error)), *_point_findings(sample, False)]
     return sample.id, own, list(_point_findings(sample, sideways))

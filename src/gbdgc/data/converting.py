@@ -24,7 +24,7 @@ from gbdgc.data.parallel import map_unordered
 from gbdgc.data.reading import BoxPoint, load_dataset
 from gbdgc.data.sample import Points, Sample
 from gbdgc.data.transforms import resize
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 from gbdgc.files import atomic_write, make_folder
 from gbdgc.progress import track
 
@@ -33,6 +33,7 @@ _JOURNAL = "conversion.jsonl"
 _MANIFEST = "manifest.jsonl"
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*]')
 _SHOWN_PROBLEMS = 20
+_LONGEST_SIDE = 65_500  # of a JPEG
 _NO_POINTS: Points = np.zeros((0, 2), dtype=np.float32)
 
 
@@ -47,12 +48,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.max_side < 1 or (self.min_side is not None and not 1 <= self.min_side <= self.max_side):
-            raise InputError(
+            raise UsageError(
                 f"the sides must be 1 <= min_side <= max_side, but min_side is {self.min_side} "
                 f"and max_side is {self.max_side}"
             )
         if not 1 <= self.quality <= 100:
-            raise InputError(f"the quality of a JPEG lies between 1 and 100, not {self.quality}")
+            raise UsageError(f"the quality of a JPEG lies between 1 and 100, not {self.quality}")
 
     def size_for(self, width: int, height: int) -> tuple[int, int]:
         """Return the size that a picture gets, in its own proportions."""
@@ -161,7 +162,7 @@ def _jobs(dataset: Dataset, settings: Settings) -> list[_Job]:
     for sample in dataset:
         stem = _stem(sample.id)
         if stem.casefold() in taken:
-            stem = f"{stem}-{sha256(sample.id.encode()).hexdigest()[:12]}"
+            stem = f"{stem}-{sha256(sample.id.encode(errors='surrogateescape')).hexdigest()[:12]}"
         taken.add(stem.casefold())
         file = sample.image.stat()
         wanted = (settings.max_side, settings.min_side, settings.quality)
@@ -232,6 +233,11 @@ def _convert_one(job: _Job, dest: Path, settings: Settings) -> _Done | str:
     except InputError as error:
         return str(error)
     copied = upright and size == (sample.width, sample.height)
+    if not copied and max(size) > _LONGEST_SIDE:
+        return (
+            f"{sample.image}: would be {size[0]} x {size[1]} pixels, and a JPEG has at most {_LONGEST_SIDE} a side; "
+            "choose a smaller min_side or max_side, or cut the picture"
+        )
     content = sample.image.read_bytes() if copied else _jpeg(resize(image, _NO_POINTS, *size)[0], settings.quality)
     name = job.stem + (sample.image.suffix.lower() if copied else ".jpg")
     with atomic_write(dest / name) as file:

@@ -32,13 +32,19 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-_SIDEWAYS = frozenset({5, 6, 7, 8})
+SIDEWAYS = frozenset({5, 6, 7, 8})
+"""The EXIF orientations that swap width and height."""
+
 _STRIP_PIXELS = 4_000_000
 _limit = Lock()
 
 
 class PictureTooLarge(InputError):
     """A picture of more pixels than are allowed: nothing of it was decoded."""
+
+
+class NotEnoughMemory(InputError):
+    """A picture that may be good, but this machine has no room for its pixels now."""
 
 
 def read_image(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> RGB:
@@ -52,7 +58,7 @@ def read_image(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_
 def image_size(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
     """Return (width, height) of the upright picture from its header alone."""
     with _opened(source, max_pixels) as image:
-        return image.size[::-1] if _orientation(image) in _SIDEWAYS else image.size
+        return image.size[::-1] if _orientation(image) in SIDEWAYS else image.size
 
 
 def image_orientation(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> int:
@@ -111,15 +117,21 @@ def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator
     else:
         _require_content(Path(source))
     _raise_pillow_limit(max_pixels)
+    pixels = "its"
     too_large = f"over the limit of {max_pixels:,} pixels; raise max_pixels to read it"
     try:
         with Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS) as image:
             width, height = image.size
             if width * height > max_pixels:
                 raise PictureTooLarge(f"{name}: {width} x {height} is {too_large}")
+            pixels = f"{width} x {height}"
             yield image
     except InputError:
         raise
+    except MemoryError as error:
+        raise NotEnoughMemory(
+            f"{name}: not enough memory for {pixels} pixels; free some, or make the picture smaller first"
+        ) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureTooLarge(f"{name}: {too_large}") from error
     except UnidentifiedImageError as error:

@@ -1,13 +1,12 @@
 """`GranularBallDomains`: latent domains from granular balls, as a scikit-learn estimator."""
 
 import warnings
-from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,8 +14,8 @@ from gbdgc.domains import inputs, stable
 from gbdgc.domains.alignment import name_domains
 from gbdgc.domains.balls import DivisionRules, divide
 from gbdgc.domains.clustering import cluster_distinct, nearest, one_thread
+from gbdgc.domains.embedded import RememberingDomains
 from gbdgc.domains.few_points import kmeans_of_few
-from gbdgc.domains.reduction import fit_reduction
 from gbdgc.domains.tree import Ball, BallTree, Floats, Integers
 from gbdgc.errors import GbdgcWarning
 
@@ -45,7 +44,7 @@ def too_few(g: Floats, n_domains: int) -> bool:
     return len(g) < n_domains or len(np.unique(g, axis=0)) < n_domains
 
 
-class GranularBallDomains(ClusterMixin, BaseEstimator):
+class GranularBallDomains(ClusterMixin, RememberingDomains):
     """Latent domains by granular balls: divide descriptors into compact balls, then cluster the balls.
 
     Parameters
@@ -161,20 +160,13 @@ class GranularBallDomains(ClusterMixin, BaseEstimator):
         )
         random_state = check_random_state(self.random_state)
         with one_thread():
-            self._reduction = fit_reduction(table, inputs.check_components(self.n_components))
-            Z = self._reduction(table)
             if self.mode == "stable":
-                memory = None if previous is None else getattr(self, "memory_", None)
-                past = stable.recall(Z, memory)
-                self._frame: stable.Frame | None = past.frame
-                self.memory_ = past.as_memory()
-                self.embedding_ = past.descriptors
+                self._embed_with_past(table, previous)
                 found = _discover_stable(self.embedding_, asked, rules, random_state)
                 partition = stable.settle(self.embedding_, found.centers, previous)
             else:
-                self._frame = None
-                self.embedding_ = Z
-                found = discover(Z, asked, rules, random_state)
+                self._embed(table)
+                found = discover(self.embedding_, asked, rules, random_state)
                 partition = name_domains(found.labels, found.centers, previous)
         self.labels_, self.domains_, self.domain_centers_ = partition
         self.n_domains_ = len(self.domains_)
@@ -195,28 +187,13 @@ class GranularBallDomains(ClusterMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> Integers:
         """Return the domain of the nearest ball; after a fallback and in mode="stable", the nearest domain center's."""
+        check_is_fitted(self)
+        if self.fallback_ or self._frame is not None:
+            return super().predict(X)
         Z = self.reduce(X)
         with one_thread():
-            if self.fallback_ or self._frame is not None:
-                return np.asarray(self.domains_[nearest(Z, self.domain_centers_)])
             ball = nearest(Z, self.tree_.center[self.tree_.leaves])
             return np.array([b.domain for b in self.balls_])[ball]
-
-    def reduce(self, X: ArrayLike) -> Floats:
-        """Return descriptors on the axes where ``balls_`` and ``domain_centers_`` lie."""
-        check_is_fitted(self)
-        table = inputs.check_descriptors(self, X, reset=False)
-        with one_thread():
-            Z = self._reduction(table)
-            return Z if self._frame is None else self._frame(Z)
-
-    def restore(self, memory: Mapping[str, Any]) -> Self:
-        """Take up a saved ``memory_``, so that the next ``fit(X, previous_labels=...)`` continues where it was saved.
-
-        ``memory_`` holds plain arrays ("descriptors", "epochs"): save it with ``numpy.savez`` or in a checkpoint.
-        """
-        self.memory_ = stable.check_memory(memory)
-        return self
 
 
 def _discover_stable(Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState) -> Discovery:

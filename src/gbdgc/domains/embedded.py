@@ -1,0 +1,67 @@
+"""What the estimators have in common: descriptors on reduced axes, and a memory where epochs are to be steady."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from gbdgc.domains import inputs, stable
+from gbdgc.domains.clustering import nearest, one_thread
+from gbdgc.domains.reduction import Reduction, fit_reduction
+from gbdgc.domains.tree import Floats, Integers
+
+
+class EmbeddedDomains(BaseEstimator):
+    """Domains with centers on the reduced axes."""
+
+    n_components: int | None
+    domains_: Integers
+    domain_centers_: Floats
+    embedding_: Floats
+    _reduction: Reduction
+    _frame: stable.Frame | None
+
+    def predict(self, X: ArrayLike) -> Integers:
+        """Return the domain of the nearest domain center."""
+        Z = self.reduce(X)
+        with one_thread():
+            return np.asarray(self.domains_[nearest(Z, self.domain_centers_)])
+
+    def reduce(self, X: ArrayLike) -> Floats:
+        """Return descriptors on the axes where ``domain_centers_`` lie."""
+        check_is_fitted(self)
+        table = inputs.check_descriptors(self, X, reset=False)
+        with one_thread():
+            Z = self._reduction(table)
+            return Z if self._frame is None else self._frame(Z)
+
+    def _embed(self, table: Floats) -> None:
+        """Choose the axes and put the descriptors on them."""
+        self._reduction = fit_reduction(table, inputs.check_components(self.n_components))
+        self._frame = None
+        self.embedding_ = self._reduction(table)
+
+
+class RememberingDomains(EmbeddedDomains):
+    """Those that can be steady over epochs."""
+
+    memory_: stable.Memory
+
+    def restore(self, memory: Mapping[str, Any]) -> Self:
+        """Take up a saved ``memory_``, so that the next ``fit(X, previous_labels=...)`` continues where it was saved.
+
+        ``memory_`` holds plain arrays ("descriptors", "epochs"): save it with ``numpy.savez`` or in a checkpoint.
+        """
+        self.memory_ = stable.check_memory(memory)
+        return self
+
+    def _embed_with_past(self, table: Floats, previous: Integers | None) -> None:
+        """Do as `_embed`, then average with what earlier epochs saw, if there were any."""
+        self._embed(table)
+        past = stable.recall(self.embedding_, None if previous is None else getattr(self, "memory_", None))
+        self._frame = past.frame
+        self.memory_ = past.as_memory()
+        self.embedding_ = past.descriptors

@@ -20,9 +20,8 @@ def fastest(*works: Work, rounds: int = 5, clock: Callable[[], float] = time.per
     return best
 
 
-def verdict(what: str, value: float, *, at_most: float | None = None, at_least: float | None = None) -> bool:
+def verdict(what: str, value: float, *, at_most: float | None = None, at_least: float | None = None) -> None:
     """Print a figure, what was asked of it and whether it is met."""
     met = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
     wanted = f"at most {at_most:g}" if at_most is not None else f"at least {at_least:g}"
     print(f"  {what:<58} {value:8.3f}   {wanted:<14} {'met' if met else 'NOT MET'}")
-    return met

@@ -11,26 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
+from playwright.sync_api import Browser, expect
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
-expect = playwright.expect
-
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PATIENCE = 60_000
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no chromium; Debian's package has it"),
-]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +24,8 @@ def service(serving: Callable[..., Any]) -> Iterator[Any]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def visit(browser: Any, service: Any) -> Iterator[Callable[..., Any]]:
+def visit(browser: Browser, service: Any) -> Iterator[Callable[..., Any]]:
     """Open the page; at the end, nothing may have gone wrong in it, nor been asked of another host."""
     contexts, wrongs = [], []
 

@@ -1,8 +1,6 @@
 """The report of a real run, in a real browser."""
 
 import itertools
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from gbdgc.config import load_config
 from gbdgc.data import Dataset, Sample
@@ -18,16 +16,6 @@ from gbdgc.evaluation import evaluate
 from gbdgc.report import write_report
 from gbdgc.training import train
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 SETTINGS = {
     "name": "squares",
     "data.crop": 64,
@@ -72,19 +60,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = train(load_config("demo", [*settings, f"data.source=[{source}]"]), folder=folder / "run")
     evaluate(run.folder, {"seen": source, "unseen": unseen}, split="all", out=run.folder / "eval")
     return write_report(run.folder)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Debian's chromium, headless."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        reason = f"no browser: none of {', '.join(BROWSERS)} is installed; on Debian: apt-get install chromium"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -3,8 +3,11 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -241,6 +244,38 @@ def test_a_video_gives_results_with_time_and_a_smoothed_count(
     assert results[0].smoothed == pytest.approx(results[0].count)
     assert results[0].source == str(tmp_path / "walk.mp4")
     assert results[2].to_dict()["time"] == results[2].time
+
+
+def test_a_result_names_a_stream_without_its_password(
+    counter: Counter, pictures: list[Picture], tmp_path: Path
+) -> None:
+    pytest.importorskip("av")
+    from gbdgc.video import VideoWriter
+
+    with VideoWriter(tmp_path / "walk.mp4", fps=10, size=(160, 128)) as video:
+        video.write(pictures[0])
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever).start()
+        place = f"127.0.0.1:{server.server_port}/walk.mp4"
+        try:
+            address = f"http://guard:secret@{place}?user=guard&pwd=secret"
+            (result,) = counter.stream(address, live=False)
+        finally:
+            server.shutdown()
+    assert result.source == result.to_dict()["source"] == f"http://***@{place}?user=guard&pwd=***"
+
+
+def test_the_limit_on_pixels_holds_for_videos_too(model: Path, pictures: list[Picture], tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    from gbdgc.video import VideoWriter
+
+    with VideoWriter(tmp_path / "walk.mp4", fps=10, size=(160, 128)) as video:
+        video.write(pictures[0])
+    small = Counter.load(model, max_pixels=20_000)
+    with pytest.raises(InputError, match=r"walk\.mp4: 160 x 128 is over the limit of 20,000 pixels"):
+        next(small.stream(tmp_path / "walk.mp4"))
+    assert next(small.stream(tmp_path / "walk.mp4", max_pixels=30_000)).width == 160
 
 
 # Memory

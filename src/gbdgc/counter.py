@@ -44,7 +44,7 @@ class Counter:
     descriptor_size : the side to which pictures are brought to be judged by ``trust``.
     tile : pictures with a longer side are counted in overlapping windows of this side, in bounded memory.
     batch : pictures of one size that are counted together. More than 1 pays on graphics cards.
-    max_pixels : larger picture files are refused.
+    max_pixels : larger picture files, and videos of larger pictures, are refused.
     info : what else the model's file says of it.
     """
 
@@ -158,6 +158,8 @@ class Counter:
     def stream(self, source: str | int | Path, every: float = 1.0, **options: Any) -> Iterator[Result]:
         """Count a frame of a video, camera or stream every so many seconds, each with its time and a smoothed count.
 
+        A result names its source without the password that an address may hold.
+
         Parameters
         ----------
         source : as for `gbdgc.video.frames`: a file, a camera's number, an address.
@@ -165,10 +167,11 @@ class Counter:
         **options : further arguments of `gbdgc.video.frames`.
         """
         from gbdgc.video import Smoother, frames
+        from gbdgc.video.sources import public_name
 
-        smoother = Smoother()
-        for frame in frames(source, every, **options):
-            result = self._count([_Opened(frame.image, str(source))])[0]
+        smoother, name = Smoother(), public_name(source)
+        for frame in frames(source, every, **({"max_pixels": self.max_pixels} | options)):
+            result = self._count([_Opened(frame.image, name)])[0]
             yield replace(result, time=frame.time, smoothed=smoother(result.count, frame.time))
 
     def _count(self, pictures: Sequence["_Opened"]) -> list[Result]:

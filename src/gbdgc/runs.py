@@ -16,6 +16,9 @@ from gbdgc.errors import InputError
 from gbdgc.files import atomic_write, make_folder
 
 _PACKAGES = ("gbdgc", "torch", "lightning-fabric", "numpy", "scipy", "scikit-learn", "numba", "pillow")
+_SECRET = r"((?:pass?|passw(?:or)?d|passphrase|pwd|psw|token|key|secret|auth|sig|signature)=)"
+_SECRET_IN_PATH = re.compile(_SECRET + r"[^/&]*?(?=_[a-z]+=|[/&]|$)", re.IGNORECASE)
+_SECRET_IN_QUERY = re.compile(_SECRET + r"[^&]*", re.IGNORECASE)
 
 
 def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path:
@@ -90,8 +93,14 @@ def environment() -> dict[str, object]:
 
 
 def without_password(address: str) -> str:
-    """Return an address without user and password, which end at the last @, as FFmpeg reads them."""
-    return re.sub(r"(?<=://)[^/?#]*@", "***@", address)
+    """Return an address without user and password, which end at the last @, as FFmpeg reads them.
+
+    Cameras also take them as ``?user=a&pwd=b`` or ``/user=a_password=b_channel=1.sdp``: what such names give is hidden.
+    """
+    if "://" not in address:
+        return address
+    path, mark, query = re.sub(r"(?<=://)[^/?#]*@", "***@", address).partition("?")
+    return _SECRET_IN_PATH.sub(r"\1***", path) + mark + _SECRET_IN_QUERY.sub(r"\1***", query)
 
 
 def package_version(package: str) -> str | None:

@@ -19,6 +19,7 @@ from typing import Self
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
 from gbdgc.errors import InputError
 from gbdgc.video import Frame, Smoother, VideoWriter, frames, is_video, open_source, parse_every, smooth
@@ -160,6 +161,28 @@ def test_what_cannot_be_opened_is_refused_at_once(tmp_path: Path, name: str) -> 
     (tmp_path / "notes.txt").write_text("a plain text\n" * 50)
     with pytest.raises(InputError, match=r"not a video|no such file|not a file"):
         frames(tmp_path / name)
+
+
+def test_a_video_of_too_many_pixels_is_refused_when_it_is_opened(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "film.mp4", seconds=0.2)
+    with pytest.raises(InputError, match=r"film\.mp4: 64 x 48 is over the limit of 3,071 pixels; raise max_pixels"):
+        frames(path, max_pixels=WIDTH * HEIGHT - 1)
+    assert len(list(frames(path, every=0, max_pixels=WIDTH * HEIGHT))) == 2
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_video_whose_pictures_grow_too_large_ends_there(tmp_path: Path, live: bool) -> None:
+    path = tmp_path / "grows.mjpeg"
+    with path.open("wb") as file:
+        for side in [64] * 20 + [640] * 5:
+            Image.new("RGB", (side, side)).save(file, "JPEG")
+    reports: list[str] = []
+    reader = frames(path, every=0, max_pixels=100_000, live=live, report=reports.append)
+    got: list[Frame] = []
+    with pytest.raises(InputError, match=r"grows\.mjpeg: 640 x 640 is over the limit of 100,000 pixels"):
+        got.extend(reader)
+    assert {frame.image.shape for frame in got} == {(64, 64, 3)}
+    assert reports == [], "to connect again would not help"
 
 
 def test_a_truncated_file_gives_its_frames_and_then_says_where_it_ends(tmp_path: Path) -> None:
@@ -375,6 +398,15 @@ def test_a_live_stream_ends_by_the_clock_also_when_nothing_comes(tmp_path: Path)
         assert reader.live
         assert all(frame.time < 1.5 for frame in reader)
         assert 1.4 < time.monotonic() - began < 6
+
+
+def test_an_end_without_a_number_is_refused_and_one_after_all_centuries_is_not(tmp_path: Path) -> None:
+    with mpeg_camera(tmp_path, seconds=1) as served:
+        for seconds in (float("inf"), float("nan")):
+            with pytest.raises(InputError, match=r"must be a number of seconds; leave it out for no end"):
+                frames(served.address, seconds=seconds)
+        with closing(frames(served.address, every=0, live=True, seconds=1e300)) as reader:
+            assert next(reader).image.shape == (HEIGHT, WIDTH, 3)
 
 
 def test_a_long_wait_for_a_lost_stream_ends_when_the_reader_is_closed(tmp_path: Path) -> None:

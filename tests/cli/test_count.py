@@ -369,8 +369,10 @@ def test_a_live_stream_is_counted_for_the_time_asked_and_says_when_and_what_it_d
 
 def test_a_password_is_written_nowhere(model: Path, small: Pictures, tmp_path: Path) -> None:
     Image.fromarray(small[0]).save(tmp_path / "a.png")
-    answer = run(tmp_path, "rtsp://guard:half@secret@127.0.0.1:9/door", "a.png", "--weights", model)
+    addresses = ("rtsp://guard:half@secret@127.0.0.1:9/door", "http://127.0.0.1:9/mjpg?user=guest&pwd=secret")
+    answer = run(tmp_path, *addresses, "a.png", "--weights", model)
     assert answer.returncode == 1
+    assert "failed: http://127.0.0.1:9/mjpg?user=guest&pwd=***: could not be opened" in answer.stderr
     assert "failed: rtsp://***@127.0.0.1:9/door: could not be opened" in answer.stderr
     written = b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())
     assert "secret" not in answer.stdout + answer.stderr
@@ -384,6 +386,10 @@ def test_a_password_is_written_nowhere(model: Path, small: Pictures, tmp_path: P
         ((), "Usage: gbdgc count"),
         (("x.jpg", "--format", "xml"), 'Choose from: "table", "json", "csv"'),
         (("x.jpg", "--seconds=-1"), 'Invalid value "-1.0" for --seconds'),
+        (("x.jpg", "--seconds", "inf"), "--seconds inf: not a time; leave it out"),
+        (("x.jpg", "--seconds", "nan"), 'Invalid value "nan" for --seconds'),
+        (("x.jpg", "--every", "soon"), "'soon' is not a time"),
+        (("x.jpg", "--tile", "5"), "--tile=5: windows have a margin of 128 pixels each side"),
         (("x.jpg", "--max-pixels", "0"), 'Invalid value "0" for --max-pixels'),
         (("x.jpg", "--everry", "1s"), "--everry: no such option; did you mean --every?"),
     ],
@@ -398,7 +404,6 @@ def test_wrong_usage_is_2_and_says_what_is_right(tmp_path: Path, arguments: tupl
     ("arguments", "message"),
     [
         (("empty",), "empty: no pictures or videos in it; name a folder that has some"),
-        (("a.jpg", "--every", "soon"), "'soon' is not a time"),
         (("a.jpg", "--zones", "nowhere.json"), "nowhere.json: zones could not be read"),
     ],
 )
@@ -411,6 +416,22 @@ def test_what_cannot_be_done_is_said_before_anything_is_made(
     assert (answer.returncode, answer.stdout) == (1, "")
     assert message in " ".join(answer.stderr.split())
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_list_from_a_closed_stdin_is_wrong_usage(tmp_path: Path) -> None:
+    command = ["sh", "-c", 'exec "$0" -m gbdgc count - <&-', sys.executable]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=ENVIRONMENT)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "-: stdin, where the list should be, is closed; pipe a list into it" in answer.stderr
+
+
+def test_the_limit_on_pixels_holds_for_pictures_and_videos(model: Path, small: Pictures, tmp_path: Path) -> None:
+    Image.fromarray(small[0]).save(tmp_path / "a.png")
+    film(tmp_path / "clip.mp4", small, frames=5)
+    answer = run(tmp_path, "a.png", "clip.mp4", "--weights", model, "--max-pixels", "10000")
+    assert answer.returncode == 1
+    for name in ("a.png", "clip.mp4"):
+        assert f"failed: {name}: 112 x 96 is over the limit of 10,000 pixels" in answer.stderr
 
 
 def test_help_imports_nothing_heavy() -> None:

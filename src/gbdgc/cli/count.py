@@ -1,5 +1,6 @@
 """`gbdgc count`."""
 
+import math
 import os
 import re
 import signal
@@ -15,9 +16,11 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.markup import escape
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from gbdgc.cli.counting_run import CountingRun
     from gbdgc.cli.counting_sources import Job
     from gbdgc.data.images import RGB
@@ -79,9 +82,11 @@ def count(
     resume
         Go on with the newest run of this name, or with the one in --out, and leave out what is counted there.
     max_pixels
-        Refuse larger pictures.
+        Refuse larger pictures, and videos of larger pictures.
     """
     _check_usage(sources)
+    if seconds is not None and not math.isfinite(seconds):
+        raise UsageError(f"--seconds {seconds}: not a time; leave it out to go on to the end, or until Ctrl-C")
     from gbdgc.cli.counting_output import printer
     from gbdgc.cli.counting_run import open_run
     from gbdgc.cli.counting_sources import Job
@@ -91,9 +96,11 @@ def count(
     from gbdgc.video import parse_every
 
     interval = parse_every(every)
+    if tile is not None:
+        _check_tile(tile)
     areas = load_zones(zones) if zones is not None else ()
     listed = LIST in sources
-    found = find_sources(sources, recursive=recursive, listed=os.fdopen(0, "rb", closefd=False) if listed else None)
+    found = find_sources(sources, recursive=recursive, listed=_stdin() if listed else None)
     work = found if listed else _require_some(list(found))
     once = "" if engine in {None, "torch"} else f", which takes a while when {engine} gets it for the first time"
     with stderr.status(f"loading the model{once}"):
@@ -143,7 +150,7 @@ def _count_all(job: "Job", work: "Iterable[Source]", *, every: float, seconds: f
             elif image is not None:
                 count_picture(job, source.name, image)
             else:
-                count_video(job, source.name, every=every, seconds=seconds, alone=known == 1)
+                count_video(job, source.name, every=every, seconds=seconds, max_pixels=max_pixels, alone=known == 1)
             if not source.moving:
                 job.bar.advance(task)
 
@@ -164,6 +171,22 @@ def _read(source: "Source", max_pixels: int) -> _Opened:
         return _Opened(source, read_image(source.name, max_pixels=max_pixels), None)
     except InputError as error:
         return _Opened(source, None, error)
+
+
+def _check_tile(tile: int) -> None:
+    from gbdgc.tiling import check_tile
+
+    try:
+        check_tile(tile)
+    except InputError as error:
+        raise UsageError(f"--{error}") from error
+
+
+def _stdin() -> "BufferedReader":
+    """Return the list on stdin. Where that was closed, another file may have got its number by now."""
+    if sys.stdin is None:
+        raise UsageError("-: stdin, where the list should be, is closed; pipe a list into it, or name the sources")
+    return os.fdopen(0, "rb", closefd=False)
 
 
 def _require_some(found: "list[Source]") -> "list[Source]":

@@ -63,7 +63,7 @@ def count_picture(job: Job, name: str, image: "RGB") -> None:
     job.show(job.run.add(result, overlay=overlay, density=density))
 
 
-def count_video(job: Job, source: str, *, every: float, seconds: float | None, alone: bool) -> None:
+def count_video(job: Job, source: str, *, every: float, seconds: float | None, max_pixels: int, alone: bool) -> None:
     """Count the frames of a video, camera or stream, and draw them into an annotated video.
 
     One thread decodes while this one counts. A video that an earlier run left half counted is gone on with behind its
@@ -79,6 +79,8 @@ def count_video(job: Job, source: str, *, every: float, seconds: float | None, a
         Seconds between the frames to count; 0 for each.
     seconds
         Stop after so many.
+    max_pixels
+        Refuse larger pictures.
     alone
         Whether nothing waits behind it: a live stream without an end would keep the others waiting for ever.
     """
@@ -89,7 +91,14 @@ def count_video(job: Job, source: str, *, every: float, seconds: float | None, a
     before = job.run.begun[name]
     after = before[-1].time if before else -1.0
     try:
-        reader = frames(source, every, after=after, seconds=seconds, report=lambda text: say("warning", text))
+        reader = frames(
+            source,
+            every,
+            after=after,
+            seconds=seconds,
+            max_pixels=max_pixels,
+            report=lambda text: say("warning", text),
+        )
         if reader.live and seconds is None and not alone:
             raise InputError(f"{name}: a live stream has no end; count it alone, or give --seconds")
     except InputError as error:

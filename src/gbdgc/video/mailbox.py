@@ -45,7 +45,8 @@ class Mailbox:
 
     def take(self, until: float | None = None) -> Frame | None:
         """Wait for the next frame, up to a time by the clock; None at the end, or the error that ended it."""
-        left = None if until is None else max(until - time.monotonic(), 0)
+        # Longer than some centuries the system does not wait.
+        left = None if until is None else min(max(until - time.monotonic(), 0), threading.TIMEOUT_MAX)
         with self._changed:
             if left == 0 or not self._changed.wait_for(lambda: self._frames or self._finished, left):
                 return None

@@ -5,6 +5,7 @@ is being counted only the newest is kept; and a stream that breaks is opened aga
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -23,6 +24,7 @@ from gbdgc.video.sources import is_live, load_av, open_source, public_name, reas
 if TYPE_CHECKING:
     from av import VideoFrame
     from av.container import InputContainer
+    from av.video.stream import VideoStream
 
 _WAITING = 4
 _LONGEST_PAUSE = 30.0
@@ -31,6 +33,13 @@ _ROUNDING = 1e-3
 """Many containers round timestamps to a millisecond."""
 
 _log = logging.getLogger(__name__)
+
+Upright = Callable[["VideoFrame"], NDArray[np.uint8]]
+"""What makes an array of a decoded picture."""
+
+
+class _TooLarge(InputError):
+    """A picture of more pixels than are allowed."""
 
 
 class Frames(Iterator[Frame]):
@@ -71,6 +80,7 @@ def frames(
     *,
     after: float = -1.0,
     seconds: float | None = None,
+    max_pixels: int | None = None,
     live: bool | None = None,
     retries: int = 8,
     pause: float = 0.5,
@@ -88,6 +98,8 @@ def frames(
         Of a file leave out the frames up to this time, as they were seen in an earlier run.
     seconds
         End after so many: of a file by its timestamps, of a live source by the clock.
+    max_pixels
+        Refuse a source with larger pictures.
     live
         Whether to drop frames rather than fall behind, and to connect again; found out unless given.
     retries
@@ -99,14 +111,22 @@ def frames(
     """
     if not every >= 0:
         raise InputError(f"every={every}: must be seconds, 0 or more")
+    if seconds is not None and not math.isfinite(seconds):
+        raise InputError(f"seconds={seconds}: must be a number of seconds; leave it out for no end")
+    upright = partial(_upright, name=public_name(source), max_pixels=max_pixels)
     container = open_source(source)
+    try:
+        _check_size(container.streams.video[0], public_name(source), max_pixels)
+    except InputError:
+        container.close()
+        raise
     if live is None:
         live = is_live(source, container)
     box = Mailbox(capacity=1 if live else _WAITING, drop=live)
     if live:
-        read = partial(_read_live, source, container, every, box, retries, pause, report)
+        read = partial(_read_live, source, container, every, box, upright, retries, pause, report)
     else:
-        read = partial(_read_file, source, container, every, after, seconds, box, report)
+        read = partial(_read_file, source, container, every, after, seconds, box, upright, report)
     return Frames(_deliver(box, read, seconds if live else None), box, container)
 
 
@@ -139,6 +159,7 @@ def _read_file(
     after: float,
     limit: float | None,
     box: Mailbox,
+    upright: Upright,
     report: Callable[[str], None],
 ) -> None:
     """Put one frame for each multiple of ``every`` into the box, by the file's own timestamps."""
@@ -160,7 +181,7 @@ def _read_file(
                 due = _next_due(seconds, every)
                 if seconds <= after + _ROUNDING:
                     continue
-                if not box.put(Frame(seconds, _upright(picture), index)):
+                if not box.put(Frame(seconds, upright(picture), index)):
                     return
         except load_av().FFmpegError as error:
             raise InputError(f"{name}: damaged after {seconds:.1f} s ({reason_of(error)})") from error
@@ -180,6 +201,7 @@ def _read_live(
     container: "InputContainer | None",
     every: float,
     box: Mailbox,
+    upright: Upright,
     retries: int,
     pause: float,
     report: Callable[[str], None],
@@ -196,7 +218,7 @@ def _read_live(
                     seconds = time.monotonic() - began
                     if seconds >= due:
                         due = _next_due(seconds, every)
-                        if not box.put(Frame(seconds, _upright(picture), index)):
+                        if not box.put(Frame(seconds, upright(picture), index)):
                             return
                     elif box.closed_within(0):
                         return
@@ -204,6 +226,8 @@ def _read_live(
             reason = "it ended"
         except load_av().FFmpegError as error:
             reason = reason_of(error)
+        except _TooLarge:
+            raise  # to connect again would not help
         except InputError as error:
             reason = str(error).removeprefix(f"{name}: ")
         container = None
@@ -247,7 +271,15 @@ def _duration(container: "InputContainer") -> float | None:
     return container.duration / 1e6 if alone and container.duration is not None else None
 
 
-def _upright(picture: "VideoFrame") -> NDArray[np.uint8]:
+def _check_size(picture: "VideoFrame | VideoStream", name: str, max_pixels: int | None) -> None:
+    """Refuse what is too large; a stream says its size when it is opened, but any later picture may have another."""
+    if max_pixels is not None and picture.width * picture.height > max_pixels:
+        size = f"{picture.width} x {picture.height}"
+        raise _TooLarge(f"{name}: {size} is over the limit of {max_pixels:,} pixels; raise max_pixels to read it")
+
+
+def _upright(picture: "VideoFrame", name: str, max_pixels: int | None) -> NDArray[np.uint8]:
     """Return the picture in RGB, turned as the camera was held."""
+    _check_size(picture, name, max_pixels)
     image = np.asarray(picture.to_ndarray(format="rgb24"), dtype=np.uint8)
     return np.ascontiguousarray(np.rot90(image, round(picture.rotation / 90)))

@@ -46,9 +46,9 @@ bench: setup ## print the ratios that the documentation speaks of
 
 results: setup ## make the tables on the pages again from results/
 	test -d results
-	for name in $$(ls results); do \
-	  pages=$$(grep -l "<!-- gbdgc benchmark $$name" README.md docs/results.md); \
-	  $(BIN)/gbdgc benchmark $$name --tables-only --out results $${pages:+--pages $$pages} || exit 1; done
+	for folder in $$(find results -name cells | xargs dirname | sort); do \
+	  pages=$$(grep -lE "<!-- gbdgc benchmark $$folder(:| )" README.md docs/results.md); \
+	  $(BIN)/gbdgc benchmark $$(basename $$folder) --tables-only --out $$(dirname $$folder) $${pages:+--pages $$pages} || exit 1; done
 
 clean: ## remove what the commands made, keep .venv
 	rm -rf runs .pytest_cache .mypy_cache .ruff_cache .coverage dist

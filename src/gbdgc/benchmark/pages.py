@@ -1,9 +1,10 @@
 """Tables in pages: what stands between two marks is made from the results and never typed.
 
-    <!-- gbdgc benchmark transfer -->
+    <!-- gbdgc benchmark results/transfer -->
     <!-- end -->
 
-A mark may name the rows it wants, in any order: ``<!-- gbdgc benchmark transfer: DGCC, GBDGC -->``.
+A mark names the folder of the results, and may name the rows it wants, in any order:
+``<!-- gbdgc benchmark results/transfer: DGCC, GBDGC -->``.
 """
 
 import re
@@ -17,21 +18,23 @@ from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 
 
-def fill_page(page: Path, benchmark: str, tables: Sequence[Table]) -> None:
-    """Put a benchmark's tables between its marks on a page of Markdown; everything else stays."""
+def fill_page(page: Path, folder: Path, tables: Sequence[Table]) -> None:
+    """Put the tables of a folder of results between its marks on a page of Markdown; everything else stays."""
     if not page.is_file():
         raise InputError(f"{page}: no such page")
     text = page.read_text(encoding="utf-8")
-    filled, marks = filled_text(text, benchmark, tables)
+    filled, marks = filled_text(text, folder, tables)
     if not marks:
-        raise InputError(f"{page}: no place for it; write <!-- gbdgc benchmark {benchmark} --> and <!-- end --> there")
+        mark = f"<!-- gbdgc benchmark {folder.as_posix()} -->"
+        raise InputError(f"{page}: no place for it; write {mark} and <!-- end --> there")
     with atomic_write(page, "w") as file:
         file.write(filled)
 
 
-def filled_text(text: str, benchmark: str, tables: Sequence[Table]) -> tuple[str, int]:
+def filled_text(text: str, folder: Path, tables: Sequence[Table]) -> tuple[str, int]:
     """Return the text with the tables between the marks, and how many marks there were."""
-    mark = re.compile(rf"(<!-- gbdgc benchmark {re.escape(benchmark)}(?:: (.*?))? -->\n).*?(<!-- end -->)", re.DOTALL)
+    name = re.escape(folder.as_posix())
+    mark = re.compile(rf"(<!-- gbdgc benchmark {name}(?:: (.*?))? -->\n).*?(<!-- end -->)", re.DOTALL)
 
     def fill(found: re.Match[str]) -> str:
         rows = {row.strip() for row in found[2].split(",")} if found[2] else None

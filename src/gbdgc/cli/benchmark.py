@@ -63,7 +63,7 @@ def benchmark(
     tables_only
         Make the tables again from the results that are there.
     pages
-        Pages of Markdown with the comments "gbdgc benchmark NAME" and "end": the tables are put in between.
+        Pages of Markdown with the comments "gbdgc benchmark OUT/NAME" and "end": the tables are put in between.
     format
         What stdout gets; the files in --out have all forms but the first.
     """
@@ -105,7 +105,7 @@ def benchmark(
     tables = build_tables(name, cells)
     paths = write_tables(tables, out / name)
     for page in pages or ():
-        fill_page(page, name, tables)
+        fill_page(page, out / name, tables)
     if format == "table":
         for table in tables:
             stdout.print(to_rich(table))

@@ -15,7 +15,7 @@ from gbdgc import Counter
 from gbdgc.checkpoint import load_model
 from gbdgc.cli import app
 from gbdgc.errors import InputError
-from gbdgc.export import CountingGraph, export, export_to_cache, measure_drift
+from gbdgc.export import CountingGraph, export, export_to_cache, folder_beside, measure_drift
 from gbdgc.models import build_network
 
 Picture = NDArray[np.uint8]
@@ -154,6 +154,16 @@ def test_the_cache_keeps_the_newest_exports_only(model: Path, tmp_path: Path, mo
     assert {path.name for path in folder.iterdir()} == {made.name} | {
         f"{number}{suffix}" for number in range(5, 20) for suffix in (".xml", ".bin")
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system has files that nobody can write or read")
+def test_a_place_where_nothing_can_be_written_or_read_is_named(model: Path) -> None:
+    with pytest.raises(InputError, match=r"^/proc/x\.onnx: could not be written \(No such file or directory\); make"):
+        app(["export", str(model), "--to", "onnx", "--out", "/proc/x.onnx"], result_action="return_value")
+    with pytest.raises(InputError, match=r"^/proc/x\.xml: could not be written"), folder_beside(Path("/proc/x.xml")):
+        pass
+    with pytest.raises(InputError, match=r"^/proc/self/mem: cannot be read \(Input/output error\)"):
+        Counter.load("/proc/self/mem", engine="onnx")
 
 
 def test_a_suffix_without_an_engine_is_refused(model: Path, tmp_path: Path) -> None:

@@ -134,7 +134,11 @@ def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None 
 
 def export_to_cache(weights: Path, engine: EngineName) -> Path:
     """Return the export of a model for an engine, made once and kept in the cache folder."""
-    digest = hashlib.sha256(model_file(weights).read_bytes()).hexdigest()[:16]
+    file = model_file(weights)
+    try:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}); name a run's folder or a model file") from error
     path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{suffix_of(engine)}"
     if not path.exists():
         _log.info("%s: exporting for %s, once", weights, engine)
@@ -232,12 +236,24 @@ def write_openvino(
                 advanced_parameters=advanced.AdvancedQuantizationParameters(overflow_fix=advanced.OverflowFix.ENABLE),
             )
     model.set_rt_info(description, DESCRIPTION_KEY)
-    make_folder(out.parent)
-    with TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
-        openvino.save_model(model, Path(folder, out.name), compress_to_fp16=False)
+    with folder_beside(out) as folder:
+        openvino.save_model(model, folder / out.name, compress_to_fp16=False)
         # The weights first: whoever sees the .xml finds them.
         for suffix in (".bin", ".xml"):
-            Path(folder, out.name).with_suffix(suffix).replace(out.with_suffix(suffix))
+            (folder / out.name).with_suffix(suffix).replace(out.with_suffix(suffix))
+
+
+@contextmanager
+def folder_beside(out: Path) -> Iterator[Path]:
+    """Make a folder on the disk of ``out``, gone afterwards, so that what is made in it need only be renamed."""
+    make_folder(out.parent)
+    try:
+        with TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise InputError(
+            f"{out}: could not be written ({error.strerror or error}); make room, or choose another folder"
+        ) from error
 
 
 def calibration_windows(images: Sequence[RGB], max_side: int | None = None) -> list[NDArray[np.float32]]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from gbdgc.errors import InputError, UsageError
-from gbdgc.files import make_folder
 
 if TYPE_CHECKING:
     from gbdgc.data.images import RGB
@@ -41,11 +40,9 @@ def export(
     force
         Keep an 8-bit model whose counts drift by more than 2 %.
     """
-    from tempfile import TemporaryDirectory
-
     from gbdgc.checkpoint import model_file
     from gbdgc.export import export as write_export
-    from gbdgc.export import measure_drift, suffix_of
+    from gbdgc.export import folder_beside, measure_drift, suffix_of
     from gbdgc.progress import stderr, stdout
 
     if int8 and calibrate is None:
@@ -58,9 +55,8 @@ def export(
     if out.suffix != suffix:
         raise InputError(f"--out {out}: files for {to} end in {suffix}")
     calibration, check = _drawn() if calibrate is None else _pictures(calibrate)
-    make_folder(out.parent)
-    with TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
-        made = Path(folder, out.name)
+    with folder_beside(out) as folder:
+        made = folder / out.name
         with stderr.status(f"exporting for {to}"):
             write_export(file, made, calibration=calibration if int8 else None)
         with stderr.status(f"counting {len(check)} pictures by torch and by {to}"):
@@ -74,7 +70,7 @@ def export(
                 f"{out}: not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}; "
                 "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force"
             )
-        for part in sorted(Path(folder).iterdir(), key=lambda part: part.suffix == ".xml"):
+        for part in sorted(folder.iterdir(), key=lambda part: part.suffix == ".xml"):
             part.replace(out.with_suffix(part.suffix))
     stdout.print(f"model: {out}", soft_wrap=True, markup=False)
 

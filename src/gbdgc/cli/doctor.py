@@ -1,20 +1,22 @@
 """`gbdgc doctor`: what this installation can do, and what is missing for the rest."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import NamedTuple
 
 EXTRAS = {
-    "av": ("video", "to count in videos and streams"),
-    "fastapi": ("serve", "for gbdgc serve"),
-    "onnxruntime": ("export", "for --engine onnx"),
-    "openvino": ("openvino", "for --engine openvino"),
-    "pyarrow": ("parquet", "to read parquet"),
-    "tensorboard": ("track", "for train.tensorboard=true"),
+    "video": "to count in videos and streams",
+    "serve": "for gbdgc serve",
+    "export": "for gbdgc export and --engine onnx",
+    "openvino": "for --engine openvino",
+    "parquet": "to read parquet",
+    "track": "for train.tensorboard=true",
 }
-"""Packages that some commands need: the extra they come with, and what for."""
+"""What the packages of each extra are for; which packages these are, the installed package itself says."""
 
 
 class Finding(NamedTuple):
@@ -50,18 +52,18 @@ def examine() -> Iterator[Finding]:
     """Look at everything that a command may need."""
     from gbdgc import __version__
     from gbdgc.config import presets
-    from gbdgc.runs import environment, package_version
+    from gbdgc.runs import environment
 
     here = environment()
     commit = f", commit {here['commit']}" if here["commit"] else ""
     yield Finding("gbdgc", f"{__version__} on Python {here['python']}{commit}")
     yield Finding("machine", f"{here['platform']}, {here['cores']} cores")
-    yield _torch()
-    yield _bundled()
-    for package, (extra, use) in EXTRAS.items():
-        found = package_version(package)
-        yield Finding(package, found or "not installed", "" if found else f"{use}: pip install 'gbdgc[{extra}]'")
-    yield from _weights()
+    torch = _torch()
+    yield torch
+    if not torch.is_fault:
+        yield _bundled()
+        yield from _weights()
+    yield from _extras()
     ready = presets()
     yield Finding("presets", ", ".join(ready) or "none", "" if ready else "install the package again", not ready)
     place = os.environ.get("GBDGC_DATA")
@@ -72,8 +74,9 @@ def examine() -> Iterator[Finding]:
 def _torch() -> Finding:
     try:
         import torch
-    except ImportError as error:
-        return Finding("torch", f"does not import ({error})", "pip install torch", is_fault=True)
+    except (ImportError, OSError) as error:  # the second where a shared library is missing or broken
+        advice = "pip install --force-reinstall torch"
+        return Finding("torch", f"does not import ({error})", advice, is_fault=True)
     card = f"graphics card {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "CPU only"
     return Finding("torch", f"{torch.__version__}, {torch.get_num_threads()} threads, {card}")
 
@@ -87,6 +90,26 @@ def _bundled() -> Finding:
     except InputError as error:
         return Finding("bundled model", "not usable", str(error), is_fault=True)
     return Finding("bundled model", str(counter.info.get("name", "there")))
+
+
+def _extras() -> Iterator[Finding]:
+    from gbdgc.runs import package_version
+
+    for extra, use in EXTRAS.items():
+        versions = {package: package_version(package) for package in packages_of(extra)}
+        found = ", ".join(f"{package} {version or 'not installed'}" for package, version in versions.items())
+        lacks = not versions or None in versions.values()
+        yield Finding(f"extra {extra}", found or "not known", f"{use}: pip install 'gbdgc[{extra}]'" if lacks else "")
+
+
+def packages_of(extra: str) -> list[str]:
+    """Return the packages that an extra brings; none where gbdgc runs without being installed."""
+    try:
+        wanted = requires("gbdgc") or []
+    except PackageNotFoundError:
+        return []
+    matches = (re.match(rf"([\w.-]+).*;.*extra == ['\"]{extra}['\"]", requirement) for requirement in wanted)
+    return [match[1] for match in matches if match]
 
 
 def _weights() -> Iterator[Finding]:

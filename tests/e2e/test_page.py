@@ -314,3 +314,11 @@ def test_the_docs_page_shows_every_route(visit: Any, service: Any) -> None:
     page.goto(f"{service.url}/docs")
     expect(page.locator("#routes h2")).to_have_count(4)
     expect(page.locator("#routes")).to_contain_text("novelty")
+
+
+def test_the_docs_page_gives_commands_for_the_address_it_was_opened_at(visit: Any, service: Any) -> None:
+    address = service.url.replace("127.0.0.1", "docs.localhost")
+    page = visit(f"{address}/docs?from=docs#routes")
+    expect(page.locator("#routes h2")).to_have_count(4)
+    for command in page.locator("#routes pre").all_inner_texts():
+        assert f" {address}/v1/" in command or f" {address}/metrics" in command

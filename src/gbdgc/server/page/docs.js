@@ -31,7 +31,7 @@ function fields(schema) {
 }
 
 function example(method, path) {
-  const address = new URL(path.slice(1), document.baseURI.replace(/docs.*$/, ""));
+  const address = new URL(path.slice(1), document.baseURI);
   return method === "post" ? `curl -F image=@street.jpg -F 'zones={"door": [[0, 0], [200, 0], [200, 300]]}' ${address}` : `curl ${address}`;
 }
 

@@ -219,7 +219,7 @@ def test_the_bundled_model_is_loaded_by_default_or_its_absence_explained(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pictures: list[Picture]
 ) -> None:
     monkeypatch.setattr("gbdgc.counter.files", lambda package: tmp_path)
-    with pytest.raises(InputError, match=r"no bundled model; train one with `gbdgc train"):
+    with pytest.raises(InputError, match=r"no bundled model; train one \(docs/training\.md\) and give its run folder"):
         Counter.load()
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "bundled.safetensors").write_bytes(model.read_bytes())

@@ -21,6 +21,7 @@ from PIL import Image
 
 import gbdgc
 from gbdgc.cli.serve import serve
+from gbdgc.data.images import NotEnoughMemory
 from gbdgc.errors import InputError
 from gbdgc.server import create_app
 
@@ -125,18 +126,34 @@ def test_a_fault_of_ours_is_answered_logged_and_counted_like_anything_else(
         raise ZeroDivisionError("a secret of ours")
 
     monkeypatch.setattr("gbdgc.server.app.count_upload", broken)
-
-    async def ask() -> tuple[httpx.Response, httpx.Response]:
-        transport = httpx.ASGITransport(create_app(gbdgc.Counter.load()))
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
-            return await client.post("/v1/count", files={"image": street}), await client.get("/metrics")
-
-    answer, figures = asyncio.run(ask())
+    answer, figures = ask_in_this_process(street)
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "fault")
     assert "secret" not in answer.text
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert "a secret of ours" in caplog.text
     assert 'gbdgc_requests_total{route="/v1/count",status="500"} 1.0' in figures.text
+
+
+def test_want_of_memory_is_not_called_a_bad_picture(street: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def starved(*_: object) -> None:
+        raise NotEnoughMemory("the picture: not enough memory for 9 x 9 pixels; count a smaller one")
+
+    monkeypatch.setattr(gbdgc.Counter, "__call__", starved)
+    answer, _ = ask_in_this_process(street)
+    assert answer.status_code == 503
+    assert answer.json()["error"]["code"] == "out_of_memory"
+    assert answer.json()["error"]["message"] == "image: not enough memory for 9 x 9 pixels"
+
+
+def ask_in_this_process(picture: bytes) -> tuple[httpx.Response, httpx.Response]:
+    """Send a picture to a service whose insides a test has changed, then ask for its figures."""
+
+    async def ask() -> tuple[httpx.Response, httpx.Response]:
+        transport = httpx.ASGITransport(create_app(gbdgc.Counter.load()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return await client.post("/v1/count", files={"image": picture}), await client.get("/metrics")
+
+    return asyncio.run(ask())
 
 
 def test_a_stop_finishes_the_work_at_hand(serving: Serving, large: bytes) -> None:

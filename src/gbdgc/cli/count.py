@@ -117,12 +117,11 @@ def count(
         "every": interval,
         "seconds": seconds,
     }
-    run = open_run(_run_name(sources[0]), settings, out, resume=resume)
-    work = _left(work, run) if listed else list(_left(work, run))
-    moving = not isinstance(work, list) or any(source.moving for source in work)
-    show = printer(format, run, [area.name for area in areas], moving=moving)
     stopped = False
-    with progress_bar() as bar:
+    with open_run(_run_name(sources[0]), settings, out, resume=resume) as run, progress_bar() as bar:
+        work = _left(work, run) if listed else list(_left(work, run))
+        moving = not isinstance(work, list) or any(source.moving for source in work)
+        show = printer(format, run, [area.name for area in areas], moving=moving)
         job = Job(counter, areas, run, show, bar, overlays, density)
         try:
             signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -6,14 +6,15 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write, make_folder
-from gbdgc.runs import new_run_folder, newest_run_folder, write_environment
+from gbdgc.runs import claim, new_run_folder, newest_run_folder, write_environment
 
 if TYPE_CHECKING:
     from gbdgc.result import Result
@@ -133,8 +134,9 @@ class CountingRun:
         self.failed += 1
 
 
-def open_run(name: str, settings: Mapping[str, Any], out: Path | None, *, resume: bool) -> CountingRun:
-    """Make a run folder, or go on with the one in ``out`` or the newest of this name."""
+@contextmanager
+def open_run(name: str, settings: Mapping[str, Any], out: Path | None, *, resume: bool) -> Iterator[CountingRun]:
+    """Make a run folder, or go on with the one in ``out`` or the newest of this name, and keep others out of it."""
     folder = out or (newest_run_folder("count", name) if resume else None)
     begun = folder is not None and (folder / CONFIG).exists()
     if folder is None:
@@ -146,12 +148,13 @@ def open_run(name: str, settings: Mapping[str, Any], out: Path | None, *, resume
     elif strange := next((file for file in (COUNTS, VIDEOS, ERRORS) if (folder / file).exists()), None):
         raise InputError(f"--out {folder}: has a {strange} that is not of a run; choose another folder")
     make_folder(folder)
-    run = CountingRun(folder, tuple(settings["zones"] or ()))
-    if not begun:
-        write_environment(folder)
-        with atomic_write(folder / CONFIG, "w") as file:
-            json.dump(settings, file, indent=2)  # JSON is YAML too
-    return run
+    with claim(folder):
+        run = CountingRun(folder, tuple(settings["zones"] or ()))
+        if not begun:
+            write_environment(folder)
+            with atomic_write(folder / CONFIG, "w") as file:
+                json.dump(settings, file, indent=2)  # JSON is YAML too
+        yield run
 
 
 def flat(record: Record) -> Record:

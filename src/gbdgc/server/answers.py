@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from gbdgc import __version__
 from gbdgc.counter import Counter
-from gbdgc.data.images import PictureTooLarge, image_size
+from gbdgc.data.images import NotEnoughMemory, PictureTooLarge, image_size
 from gbdgc.errors import InputError
 from gbdgc.result import Result
 from gbdgc.result.drawing import layer
@@ -94,6 +94,9 @@ def count_upload(counter: Counter, upload: Upload, limits: Limits) -> Count:
     _check_size(upload.image, limits)
     try:
         result = counter(upload.image)
+    except NotEnoughMemory as error:
+        reason, next_step = _reason(error).partition(";")[0], "ask again later, or send a smaller picture"
+        raise Refusal(503, "out_of_memory", f"image: {reason}", next_step) from error
     except InputError as error:
         raise _bad_picture(error) from error
     try:

@@ -82,6 +82,7 @@ def test_health_model_and_figures_tell_what_runs(client: httpx.Client, street: b
         "queue": 16,
         "seconds": 30.0,
         "zones": 50,
+        "corners": 2000,
     }
 
     def counted() -> float:

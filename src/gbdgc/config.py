@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
@@ -160,7 +161,7 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
         given = OmegaConf.load(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a YAML file that can be read ({error})") from error
-    except Exception as error:  # the YAML parser has errors of its own, with the line in their text
+    except (YAMLError, OmegaConfBaseException) as error:  # with the line in their text
         raise InputError(f"{path}: {error}") from error
     if plain := [item for item in overrides if "=" not in item]:
         raise InputError(f"{plain[0]!r} is not an override; write key.sub=value, such as train.epochs=5")

@@ -57,17 +57,18 @@ def exports(
     model: Path, pictures: list[NDArray[np.uint8]], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
     """Return the model for other runtimes; traced once, as this is what takes long, and all kinds written from it."""
-    from gbdgc import export
     from gbdgc.engines import pack
+    from gbdgc.export import calibration_windows
+    from gbdgc.graph import write_graph, write_onnx, write_openvino
 
     network, info, tensors = checkpoint.load_model(model)
     description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
     folder = tmp_path_factory.mktemp("exports")
-    graph = export.write_graph(network, folder / "graph.onnx")
-    inputs = export.calibration_windows(pictures[:8])
+    graph = write_graph(network, folder / "graph.onnx")
+    inputs = calibration_windows(pictures[:8])
     made = {name: folder / name for name in ("m.onnx", "m-int8.onnx", "m.xml", "m-int8.xml")}
     for name, path in made.items():
-        write = export.write_onnx if path.suffix == ".onnx" else export.write_openvino
+        write = write_onnx if path.suffix == ".onnx" else write_openvino
         write(graph, path, description, inputs if "int8" in name else None)
     return made
 

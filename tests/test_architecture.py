@@ -14,6 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config", "published", "result", "domains", "losses", "runs", "progress", "trust"),
     ("data", "models", "descriptors", "video"),
     ("methods", "checkpoint", "engines", "tiling", "sources"),
+    ("graph",),
     ("export",),
     ("counter",),
     ("evaluation",),

@@ -15,7 +15,9 @@ from gbdgc import Counter
 from gbdgc.checkpoint import load_model
 from gbdgc.cli import app
 from gbdgc.errors import InputError
-from gbdgc.export import CountingGraph, export, export_to_cache, folder_beside, measure_drift
+from gbdgc.export import export, export_to_cache, measure_drift
+from gbdgc.files import folder_beside
+from gbdgc.graph import CountingGraph
 from gbdgc.models import build_network
 
 Picture = NDArray[np.uint8]
@@ -68,6 +70,17 @@ def test_eight_bits_drift_a_little_and_take_less_room(
         plain, small = plain.with_suffix(".bin"), small.with_suffix(".bin")
     assert small.stat().st_size < 0.5 * plain.stat().st_size
     assert abs(drift.bias) <= drift.relative
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["m-int8.onnx", "m-int8.xml"])
+def test_the_factor_by_which_eight_bits_move_counts_is_taken_back(
+    file: str, model: Path, exports: dict[str, Path], pictures: list[Picture], tmp_path: Path
+) -> None:
+    export(model, tmp_path / file, calibration=pictures[:8])
+    before, after = (measure_drift(model, path, pictures[:8]).bias for path in (exports[file], tmp_path / file))
+    assert abs(before) > 1e-3, "nothing to take back here"
+    assert abs(after) < 0.3 * abs(before)
 
 
 @pytest.mark.slow

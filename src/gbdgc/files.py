@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from gbdgc.errors import InputError
@@ -47,6 +48,19 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise InputError(f"{path}: this folder cannot be made ({error.strerror}); choose another") from error
     return Path(path)
+
+
+@contextmanager
+def folder_beside(out: Path) -> Iterator[Path]:
+    """Make a folder on the disk of ``out``, gone afterwards, so that what is made in it need only be renamed."""
+    make_folder(out.parent)
+    try:
+        with TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise InputError(
+            f"{out}: could not be written ({error.strerror or error}); make room, or choose another folder"
+        ) from error
 
 
 def _sync_folder(folder: Path) -> None:

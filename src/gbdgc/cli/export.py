@@ -42,7 +42,8 @@ def export(
     """
     from gbdgc.checkpoint import model_file
     from gbdgc.export import export as write_export
-    from gbdgc.export import folder_beside, measure_drift, suffix_of
+    from gbdgc.export import measure_drift, suffix_of
+    from gbdgc.files import folder_beside
     from gbdgc.progress import stderr, stdout
 
     if int8 and calibrate is None:

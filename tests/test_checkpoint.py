@@ -41,6 +41,14 @@ def test_a_damaged_last_gives_way_to_the_one_before_and_is_named(tmp_path: Path,
     assert checkpoint.LAST in problems[0]
 
 
+def test_a_rotation_that_was_cut_off_leaves_the_new_checkpoint_to_go_on_from(tmp_path: Path) -> None:
+    for epoch in range(3):
+        checkpoint.rotate_in(tmp_path, {"x": torch.zeros(100)}, {"epoch": epoch})
+    (tmp_path / checkpoint.PREVIOUS).write_bytes(b"damaged before")
+    (tmp_path / checkpoint.LAST).rename(tmp_path / "fresh.safetensors")
+    assert checkpoint.read_newest(tmp_path)[1]["epoch"] == 2
+
+
 def test_with_no_whole_checkpoint_the_error_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / checkpoint.LAST).write_bytes(b"")
     with pytest.raises(InputError, match="Start again without --resume"):

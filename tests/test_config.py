@@ -48,10 +48,12 @@ def test_a_mistake_is_named_with_what_was_meant(file: Path, override: str, messa
 
 
 def test_a_file_that_is_no_yaml_or_misses_its_name_says_so(tmp_path: Path) -> None:
-    for text in ("a: [1, 2", "a: ${b"):
+    for text in ("a: [1, 2", "a: ${b", "[1, 2]"):
         (tmp_path / "bad.yaml").write_text(text)
         with pytest.raises(InputError, match=r"bad\.yaml"):
             load_config(tmp_path / "bad.yaml")
+    with pytest.raises(InputError, match="demo"):
+        load_config("demo", ["data.source=[a"])
     (tmp_path / "nameless.yaml").write_text("data: {source: a}")
     with pytest.raises(InputError, match="name"):
         load_config(tmp_path / "nameless.yaml")

@@ -20,6 +20,7 @@ from gbdgc.files import atomic_write
 from gbdgc.models import Network, build_network
 
 LAST, PREVIOUS, BEST = "last.safetensors", "previous.safetensors", "best.safetensors"
+_FRESH = "fresh.safetensors"
 EPOCH, EPOCHS = "epoch_{:03d}.safetensors", "epoch_*.safetensors"
 _INFO = "gbdgc"
 
@@ -49,11 +50,10 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def rotate_in(folder: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) -> None:
     """Write `last`, keeping the one before; whenever this is interrupted, one whole checkpoint is there."""
-    fresh = folder / "fresh.safetensors"
-    write(fresh, tensors, info)
+    write(folder / _FRESH, tensors, info)
     if (folder / LAST).exists():
         (folder / LAST).replace(folder / PREVIOUS)
-    fresh.replace(folder / LAST)
+    (folder / _FRESH).replace(folder / LAST)
 
 
 def has_any(folder: Path) -> bool:
@@ -64,11 +64,12 @@ def has_any(folder: Path) -> bool:
 def read_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], list[str]]:
     """Return the newest whole checkpoint, and what was wrong with newer ones."""
     problems: list[str] = []
-    for name in (LAST, PREVIOUS):
+    for name in (LAST, _FRESH, PREVIOUS):
         try:
             return *read(folder / name), problems
         except InputError as error:
-            problems.append(str(error))
+            # `fresh` is there only where a rotation was cut off: then it may be the only whole one.
+            problems += [] if name == _FRESH else [str(error)]
     raise InputError(f"{folder}: nothing to resume from: {'; '.join(problems)}. Start again without --resume")
 
 
@@ -92,10 +93,14 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """Put the moments back; settings such as the rate come from the config, not from the file."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         number, name = key.split("/", 1)
-        state.setdefault(int(number), {})[name] = tensor
+        like = parameters[int(number)]
+        # Files know no memory layout, and a step over moments in another layout than their weights takes twice as long.
+        moment = torch.empty_like(like, device="cpu").copy_(tensor) if tensor.shape == like.shape else tensor
+        state.setdefault(int(number), {})[name] = moment
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 

@@ -67,8 +67,9 @@ class ModelConfig:
     pretrained: bool = True
     weights: str | None = None
     """A file with ImageNet weights, where they are not to be looked for."""
-    dim: int = 256
-    codewords: int = 1024
+    dim: int | None = None
+    codewords: int | None = None
+    """Both as suits the backbone unless given: 256 and 1024 for vgg16, 128 and 256 for compact."""
     dropout: float = 0.5
     revive: bool = False
     """Let places where the density fell to zero learn again, which a plain ReLU forbids: for sparse crowds."""
@@ -173,9 +174,9 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
         if isinstance(single := OmegaConf.select(settings, "data.source", throw_on_missing=False), str):
             OmegaConf.update(settings, "data.source", [single])
         return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), settings)))
-    except OmegaConfBaseException as error:
-        key = getattr(error, "full_key", None) or "?"
-        raise InputError(f"{path}: {key}: {str(error).splitlines()[0]}") from error
+    except (OmegaConfBaseException, YAMLError, TypeError) as error:
+        setting = getattr(error, "full_key", None)
+        raise InputError(f"{path}: {f'{setting}: ' if setting else ''}{str(error).splitlines()[0]}") from error
 
 
 def save_config(config: Config, path: Path) -> None:

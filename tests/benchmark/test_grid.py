@@ -183,6 +183,8 @@ def test_targets_can_be_counted_by_another_engine(settings: Callable[..., Settin
     for one, other in zip(torch, onnx, strict=True):
         assert one["settings"] == other["settings"]
         assert one["mae"]["value"] == pytest.approx(other["mae"]["value"], abs=1e-2)
+    with pytest.raises(InputError, match=r"made with other settings \(engine: torch then, onnx now\)"):
+        run_benchmark("transfer", settings(engine="onnx"))
 
 
 @pytest.mark.slow

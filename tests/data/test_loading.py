@@ -187,10 +187,9 @@ def test_a_set_smaller_than_a_batch_fills_it_with_further_crops(dataset):
     assert len({image.numpy().tobytes() for image in batch.images}) == 8
 
 
-def test_the_last_batch_can_be_kept(dataset):
-    sizes = [len(batch.ids) for batch in Batches(training_set(dataset), 8, 0, drop_last=False)]
-    assert sizes == [8, 8, 4]
-    assert len(Batches(training_set(dataset), 8, 0)) == 2
+def test_a_batch_that_would_not_be_full_is_left_out(dataset):
+    assert len(dataset) == 20
+    assert [len(batch.ids) for batch in Batches(training_set(dataset), 8, 0)] == [8, 8]
 
 
 def test_relabelling_replaces_the_labels_of_the_next_epoch_and_not_of_this_one(dataset):
@@ -265,8 +264,6 @@ def test_augmentation_without_sense_is_refused_by_name(settings):
 def test_batches_that_processes_cannot_share_are_refused(dataset):
     with pytest.raises(InputError, match="cannot be shared equally by 2"):
         Batches(training_set(dataset), 5, 0, world_size=2)
-    with pytest.raises(InputError, match="drop_last"):
-        Batches(training_set(dataset), 4, 0, world_size=2, drop_last=False)
 
 
 def test_the_cache_keeps_to_its_limit_and_keeps_what_came_first(dataset):

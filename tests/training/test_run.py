@@ -13,11 +13,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from gbdgc import checkpoint
 from gbdgc.config import Config
+from gbdgc.domains import align_labels
 from gbdgc.errors import InputError
 from gbdgc.models import build_network
 from gbdgc.training import Run, train
@@ -82,6 +84,13 @@ def test_a_run_leaves_a_model_its_settings_its_domains_and_a_record_of_each_epoc
     assert info["selection"] == "validation"
     assert not any(Path(place).is_absolute() for place in info["source"])
     assert "trust/cloud" in extras
+
+
+def test_the_model_calls_its_domains_as_the_run_did(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    run = train(tiny_config(discovery__n_domains=4), folder=tmp_path / "run")
+    rows = csv.DictReader((run.folder / "domains" / "epoch_002.csv").open())
+    last, own = np.array([int(row["domain"]) for row in rows]), checkpoint.load_model(run.folder)[2]["trust/labels"]
+    assert np.array_equal(align_labels(own.numpy(), last), own)
 
 
 def test_training_lowers_the_loss(tiny_config: MakeConfig, tmp_path: Path) -> None:
@@ -224,6 +233,9 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
         ({"train__epochs": 0}, "train.epochs=0: at least one"),
         ({"train__precision": "half"}, "train.precision=half: choose one of auto, 32-true"),
         ({"data__workers": -1}, "data.workers=-1"),
+        ({"data__max_side": 0}, "data.max_side=0: at least one pixel"),
+        ({"train__clip_norm": -1.0}, "train.clip_norm=-1.0: above 0"),
+        ({"discovery__image_size": 200}, "discovery.image_size=200: the network needs a multiple of 16"),
         ({"discovery__n_domains": 13, "method__name": "erm"}, "n_domains=13: there are 12 pictures to train on"),
         ({"model__options__frozen_block": 3}, "compact has no such option .there are: frozen_statistics, frozen_bl"),
         ({"data__validation": 0.01}, "leaves 16 to train on and 0 to choose by"),
@@ -238,6 +250,11 @@ def test_settings_that_cannot_work_are_refused_before_anything_is_trained(
 ) -> None:
     with pytest.raises(InputError, match=said):
         train(tiny_config(**change), folder=tmp_path / "run")
+
+
+def test_settings_made_in_python_are_changed_there(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="change the Config itself"):
+        train(tiny_config(), ["train.epochs=1"], folder=tmp_path / "run")
 
 
 def test_a_run_goes_on_with_more_readers_than_it_began_with(

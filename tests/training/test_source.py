@@ -1,5 +1,6 @@
 """Which pictures of a source are trained on."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -48,3 +49,21 @@ def test_a_split_that_is_not_there_is_refused(
     path = save_with_splits(None)
     with pytest.raises(InputError, match="no sample has the split 'val'"):
         load_source(tiny_config(data__source=path, data__split="val"))
+
+
+def test_what_is_wrong_in_another_part_stops_no_training(
+    tiny_config: Callable[..., Config], save_with_splits: Callable[..., Path]
+) -> None:
+    path = save_with_splits("train", "test")
+    lines = path.read_text().splitlines()
+
+    def lose_picture(part: str) -> None:
+        number = next(number for number, line in enumerate(lines) if json.loads(line).get("split") == part)
+        broken = json.dumps(json.loads(lines[number]) | {"image": "gone.jpg"})
+        path.write_text("\n".join([*lines[:number], broken, *lines[number + 1 :]]))
+
+    lose_picture("test")
+    assert _size(tiny_config(data__source=path)) == 8
+    lose_picture("train")
+    with pytest.raises(InputError, match=r"gone\.jpg"):
+        load_source(tiny_config(data__source=path))

@@ -88,7 +88,7 @@ def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
         config = settings.config_of(job, seed)
         path = cells_folder(settings.out, benchmark) / f"{_slug(job.source)}-{_slug(target or 'itself')}"
         path = path.with_name(f"{path.name}-{_slug(job.variant)}-seed{seed}.json")
-        cell = _finished_cell(path, config)
+        cell = _finished_cell(path, config, settings.engine)
         if cell is None:
             where = f" → {target}" if target else ""
             stderr.print(f"cell {number} of {len(cells)}: {job.source}{where}, {job.variant}, seed {seed}")
@@ -132,11 +132,14 @@ def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
     return Path(out) / benchmark / "cells"
 
 
-def _finished_cell(path: Path, config: Config) -> Cell | None:
+def _finished_cell(path: Path, config: Config, engine: EngineName | None) -> Cell | None:
     if not path.exists():
         return None
     cell: Cell = json.loads(path.read_text(encoding="utf-8"))
-    if changed := differences(cell["settings"], _settings(config)):
+    changed = differences(cell["settings"], _settings(config))
+    if engine is not None and cell.get("engine", engine) != engine:
+        changed.append(f"engine: {cell['engine']} then, {engine} now")
+    if changed:
         raise InputError(
             f"{path}: made with other settings ({', '.join(changed)}); one table is for one setting: "
             "choose another --out, or delete it"

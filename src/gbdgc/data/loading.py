@@ -196,9 +196,9 @@ class Batches:
         Threads; 0 makes each batch when it is asked for.
     balanced : bool
         Fill each batch with the pseudo-domains in equal parts.
-    drop_last : bool
-        Leave out the last batch where it would not be full. A set with fewer pictures than a batch fills it with
-        further crops of the same pictures.
+
+    Every batch is full: what is left over at the end of an epoch is left out, and a set with fewer pictures than a
+    batch fills it with further crops of the same pictures.
     """
 
     def __init__(
@@ -213,12 +213,9 @@ class Batches:
         balanced: bool = False,
         rank: int = 0,
         world_size: int = 1,
-        drop_last: bool = True,
     ) -> None:
         if batch_size < 1 or batch_size % world_size:
             raise InputError(f"a batch of {batch_size} cannot be shared equally by {world_size} processes")
-        if not drop_last and world_size > 1:
-            raise InputError("drop_last=False leaves a batch that several processes cannot share; use one process")
         self.training_set = training_set
         self.batch_size = batch_size
         self.epoch = epoch
@@ -228,14 +225,11 @@ class Batches:
         self.balanced = balanced
         self.rank = rank
         self.world_size = world_size
-        self.drop_last = drop_last
 
     @property
     def steps(self) -> int:
         """How many batches the whole epoch has."""
-        if self.drop_last:
-            return max(1, len(self.training_set) // self.batch_size)
-        return -(-len(self.training_set) // self.batch_size)
+        return max(1, len(self.training_set) // self.batch_size)
 
     def __len__(self) -> int:
         return max(0, self.steps - self.start)
@@ -258,7 +252,7 @@ class Batches:
 
     def _draws(self, domains: Mapping[str, int]) -> list[list[Draw]]:
         """Return this process's rows of each batch that is still to come."""
-        length = self.steps * self.batch_size if self.drop_last else len(domains)
+        length = self.steps * self.batch_size
         order = epoch_order(domains, length, seed=self.seed, epoch=self.epoch, balanced=self.balanced)
         rows = self.batch_size // self.world_size
         firsts = range(self.start * self.batch_size + self.rank * rows, length, self.batch_size)

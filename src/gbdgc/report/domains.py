@@ -7,7 +7,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from gbdgc.domains import BallTree, GranularBallDomains, align_labels, count_separation
+from gbdgc.domains import BallTree, GranularBallDomains, count_separation
 from gbdgc.domains.quality import CountSeparation
 from gbdgc.report import figures
 from gbdgc.report.gather import Domains, Training
@@ -61,7 +61,7 @@ def domains_page(training: Training, album: Album, side: int) -> DomainsPage | N
     """Return the page, or None for a method that looks for no domains."""
     if not training.history:
         return None
-    labels, history = _named_alike(training)
+    labels = _of_the_model(training)
     names = np.array(list(labels.values()))
     cloud = training.trust.cloud if training.trust is not None and len(training.trust.cloud) == len(names) else None
     tree = None if cloud is None else _division(training, cloud)
@@ -75,21 +75,16 @@ def domains_page(training: Training, album: Album, side: int) -> DomainsPage | N
         balls=balls,
         depth=0 if tree is None else _telling_depth(tree),
         separation=count_separation([labels[id] for id in counts], list(counts.values())) if counts else None,
-        strips=_strips(training, history),
+        strips=_strips(training),
     )
 
 
-def _named_alike(training: Training) -> tuple[Domains, list[Domains]]:
-    """Return the model's own domains, which predictions speak of, and the epochs' domains under the same names."""
+def _of_the_model(training: Training) -> Domains:
+    """Return the model's own domains, which predictions speak of, or the last epoch's where it has none."""
     last = training.history[-1]
     if training.trust is None or len(training.trust.labels) != len(last):
-        return last, training.history
-    labels = dict(zip(last, training.trust.labels.tolist(), strict=True))
-    known = np.array([*last.values()])
-    aligned = align_labels(known, np.array([*labels.values()]))
-    renamed = {int(name): int(aligned[known == name][0]) for name in np.unique(known)}
-    history = [{id: renamed.get(name, name) for id, name in domains.items()} for domains in training.history]
-    return labels, history
+        return last
+    return dict(zip(last, training.trust.labels.tolist(), strict=True))
 
 
 def _division(training: Training, cloud: NDArray[np.float32]) -> BallTree | None:
@@ -172,10 +167,10 @@ def _edges(counts: Sequence[int]) -> list[float]:
     return [0.0, *grown.tolist()] if low == 0 else grown.tolist()
 
 
-def _strips(training: Training, history: list[Domains]) -> dict[str, Markup]:
+def _strips(training: Training) -> dict[str, Markup]:
     rows = training.stability
     return {
-        "share of each domain": figures.composition(history),
+        "share of each domain": figures.composition(training.history),
         "churn: pictures that changed domain": figures.strip(rows, "churn", "churn"),
         "ARI to the discovery before": figures.strip(rows, "ari", "adjusted Rand index to the discovery before"),
         "share of the smallest domain": figures.strip(rows, "smallest_share", "smallest share", last=True),

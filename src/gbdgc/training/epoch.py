@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gbdgc import checkpoint
 from gbdgc.data.loading import Batches, descriptor_images
-from gbdgc.descriptors import describe
+from gbdgc.descriptors import Levels, describe
 from gbdgc.domains import stability
 from gbdgc.errors import GbdgcWarning, InputError
 from gbdgc.evaluation import count_dataset, summarise
@@ -28,7 +28,6 @@ from gbdgc.training.step import backward, gather
 from gbdgc.trust import Trust
 
 Descriptors = NDArray[np.float32]
-Levels = Literal["encoder", "decoder", "style"]
 Report = Callable[[TrainState, dict[str, float]], None]
 
 
@@ -199,7 +198,9 @@ def describe_model(state: TrainState) -> None:
     path = state.folder / "checkpoints" / checkpoint.BEST
     network, info, _ = checkpoint.load_model(path)
     z_ND = descriptor_pass(state, network.to(state.fabric.device), "encoder")
-    labels = build_partition(state.config).fit(z_ND).labels_
+    # Under the run's own names, which the report and what was written of the epochs go by.
+    previous = [state.labels[id] for id in state.source.dataset.ids] if state.labels else None
+    labels = build_partition(state.config).fit(z_ND, previous_labels=previous).labels_
     info["descriptor_size"] = state.config.discovery.image_size
     trust = {name: torch.from_numpy(values) for name, values in Trust.fit(z_ND, labels).to_arrays().items()}
     if state.fabric.is_global_zero:

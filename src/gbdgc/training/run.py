@@ -63,6 +63,8 @@ def train(
     devices : processes on this machine; under torchrun its own count is taken
     folder : where the run goes; by default the next free ``runs/train/<name>-<n>``
     """
+    if isinstance(config, Config) and overrides:
+        raise InputError("overrides are for a file or a preset; change the Config itself")
     settings = config if isinstance(config, Config) else load_config(config, overrides)
     keep_freed_memory()
     # Before there are other processes, so that a mistake ends the run rather than leave them waiting.

@@ -200,12 +200,17 @@ def check_settings(config: Config) -> None:
         )
     if not 0 <= data.validation < 1:
         raise InputError(f"data.validation={data.validation}: a share of the source, from 0 to less than 1")
+    if data.max_side is not None and data.max_side < 1:
+        raise InputError(f"data.max_side={data.max_side}: at least one pixel, or null for pictures as they are")
+    if train.clip_norm is not None and train.clip_norm <= 0:
+        raise InputError(f"train.clip_norm={train.clip_norm}: above 0, or null for gradients as they are")
     if data.workers < 0:
         raise InputError(f"data.workers={data.workers}: 0 or more threads beside the one that trains")
     if train.precision not in PRECISIONS:
         raise InputError(f"train.precision={train.precision}: choose one of {', '.join(PRECISIONS)}")
-    if data.crop % STRIDE:
-        raise InputError(f"data.crop={data.crop}: the network needs a multiple of {STRIDE}, such as 256 or 320")
+    for name, side in (("data.crop", data.crop), ("discovery.image_size", discovery.image_size)):
+        if side < STRIDE or side % STRIDE:
+            raise InputError(f"{name}={side}: the network needs a multiple of {STRIDE}, such as 224 or 256")
     if len(data.scale) != 2:
         raise InputError(f"data.scale={data.scale}: give the smallest and the largest factor, such as [0.7,1.6]")
     if discovery.descriptors == "online" and discovery.levels != "encoder":
@@ -241,10 +246,12 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
 
 def load_training_part(place: str | os.PathLike[str], data: DataConfig) -> Dataset:
     """Return the labelled pictures of one data set that there are to train on."""
-    dataset = load_dataset(place, format=data.format).labelled
+    dataset = load_dataset(place, data.format, skip_bad=True)
     # Data of one's own seldom has splits: all of it is then there to train on.
-    everything = data.split == "all" or (data.split == "train" and set(dataset.split_sizes()) == {None})
-    return dataset if everything else dataset.where(data.split)
+    everything = data.split == "all" or (data.split == "train" and set(dataset.labelled.split_sizes()) == {None})
+    if dataset.problems:  # those of the part to train on stop the run; those of other parts are none of its business
+        dataset = load_dataset(place, data.format, split=None if everything else data.split)
+    return dataset.labelled if everything else dataset.labelled.where(data.split)
 
 
 def build_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:

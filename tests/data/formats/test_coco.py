@@ -1,8 +1,10 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from gbdgc.data import load_dataset
+from gbdgc.data.formats.coco import _split_of
 from gbdgc.errors import InputError
 
 KEYPOINTS = ["nose", "left_eye", "right_eye", "left_ear", "right_ear", "left_shoulder"]
@@ -141,3 +143,19 @@ def test_two_images_of_one_id_are_refused_as_nobody_knows_whose_the_heads_are(co
     file.write_text(json.dumps(content))
     with pytest.raises(InputError, match=r"labels.json: several images have the id 7; whose are its annotations\?"):
         load_dataset(file)
+
+
+@pytest.mark.parametrize(
+    ("path", "split"),
+    [
+        ("annotations/instances_val2017.json", "val"),
+        ("annotations/person_keypoints_train2017.json", "train"),
+        ("test/labels.json", "test"),
+        ("validation.json", "val"),
+        ("training-set.json", "train"),
+        ("latest.json", None),
+        ("festival/evaluation.json", None),
+    ],
+)
+def test_a_split_is_told_by_a_word_and_not_by_letters_within_one(path, split):
+    assert _split_of(Path(path)) == split

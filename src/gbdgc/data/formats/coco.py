@@ -181,8 +181,11 @@ def _entry(file: Path, image: Mapping[str, Any], marks: Any) -> Entry:
 
 
 def _split_of(file: Path) -> str | None:
-    found = re.search(r"train|val|test", file.stem) or re.search(r"train|val|test", file.parent.name)
-    return found.group() if found else None
+    """Go by a word in the file's name or else in its folder's, as in instances_val2017; "latest" is no test part."""
+    for name in (file.stem, file.parent.name):
+        if found := re.search(r"(?<![a-z])(train|val|test)(ing|id|idation)?(?![a-z])", name.lower()):
+            return found.group(1)
+    return None
 
 
 def _marks(annotations: list[dict[str, Any]], keypoint_names: Mapping[Any, list[str]], file: Path) -> list[list[Any]]:

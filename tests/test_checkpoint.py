@@ -107,6 +107,11 @@ def test_the_state_of_a_run_and_files_of_others_are_told_from_models(tmp_path: P
         checkpoint.load_model(tmp_path / "nowhere")
     with pytest.raises(InputError, match="cannot be read"):
         checkpoint.load_model(tmp_path / ("a" * 300))
+    with pytest.raises(InputError, match=r"no best\.safetensors in it.*the folder that `gbdgc train` printed"):
+        checkpoint.load_model(tmp_path)
+    torch.save({"weight": torch.zeros(3)}, tmp_path / "theirs.pth")
+    with pytest.raises(InputError, match=r"theirs\.pth: a PyTorch file, which could run code and is never loaded"):
+        checkpoint.load_model(tmp_path / "theirs.pth")
 
 
 @pytest.mark.parametrize("change", ["a layer more", "an option more"])

@@ -21,6 +21,7 @@ from gbdgc.models import Network, build_network
 
 LAST, PREVIOUS, BEST = "last.safetensors", "previous.safetensors", "best.safetensors"
 _FRESH = "fresh.safetensors"
+_PICKLES = {".pth", ".pt", ".ckpt", ".pkl"}
 EPOCH, EPOCHS = "epoch_{:03d}.safetensors", "epoch_*.safetensors"
 _INFO = "gbdgc"
 
@@ -41,6 +42,10 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except (SafetensorError, OSError, ValueError) as error:
+        if path.suffix in _PICKLES:
+            raise InputError(
+                f"{path}: a PyTorch file, which could run code and is never loaded; give the {BEST} of a run"
+            ) from error
         raise InputError(f"{path}: damaged or not a safetensors file ({error})") from error
     except KeyError as error:
         raise InputError(
@@ -116,13 +121,17 @@ def model_file(path: str | os.PathLike[str]) -> Path:
     """Return the model file itself: of a run's folder the best one."""
     path = Path(path)
     try:
-        if path.is_dir():
-            path = path / "checkpoints" / BEST if (path / "checkpoints").is_dir() else path / BEST
-        path.stat()
+        if not path.is_dir():
+            path.stat()
+            return path
+        for file in (path / "checkpoints" / BEST, path / BEST):
+            if file.exists():
+                return file
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file; give a run's folder or a model file") from error
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        raise InputError(f"{path}: {'no such file' if missing else f'cannot be read ({error.strerror})'}") from error
-    return path
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a run's folder or a model file") from error
+    raise InputError(f"{path}: no {BEST} in it, nor in its checkpoints; give the folder that `gbdgc train` printed")
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, Tensor]]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from omegaconf import MISSING, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 from gbdgc.files import atomic_write
 
 _NO_MATTER = (
@@ -165,18 +165,26 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
     except (YAMLError, OmegaConfBaseException) as error:  # with the line in their text
         raise InputError(f"{path}: {error}") from error
     if plain := [item for item in overrides if "=" not in item]:
-        raise InputError(f"{plain[0]!r} is not an override; write key.sub=value, such as train.epochs=5")
-    known = dict(_known_keys(Config))
-    for key in [*_keys(OmegaConf.to_container(given, resolve=False)), *(item.split("=", 1)[0] for item in overrides)]:
-        _expect_known(key, known)
+        raise UsageError(f"{plain[0]!r} is not an override; write key.sub=value, such as train.epochs=5")
+    overridden = {item.split("=", 1)[0]: item for item in overrides}
+    for key in _keys(OmegaConf.to_container(given, resolve=False)):
+        if advice := _unknown(key):
+            raise InputError(f"{path}: {advice}")
+    for key in overridden:
+        if advice := _unknown(key):
+            raise UsageError(advice)
     try:
         settings = OmegaConf.merge(given, OmegaConf.from_dotlist(list(overrides)))
         if isinstance(single := OmegaConf.select(settings, "data.source", throw_on_missing=False), str):
             OmegaConf.update(settings, "data.source", [single])
         return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), settings)))
     except (OmegaConfBaseException, YAMLError, TypeError) as error:
-        setting = getattr(error, "full_key", None)
-        raise InputError(f"{path}: {f'{setting}: ' if setting else ''}{str(error).splitlines()[0]}") from error
+        setting, reason = getattr(error, "full_key", None) or "", str(error).splitlines()[0]
+        if setting in overridden:
+            raise UsageError(f"{overridden[setting]}: {reason}") from error
+        if isinstance(error, MissingMandatoryValue):
+            reason = f"missing; write one, such as {setting}: mine"
+        raise InputError(": ".join(filter(None, (str(path), setting, reason)))) from error
 
 
 def save_config(config: Config, path: Path) -> None:
@@ -212,7 +220,7 @@ def find_config(source: str | os.PathLike[str]) -> Path:
         return found[str(source)]
     close = difflib.get_close_matches(str(source), found, 1)
     hint = f"did you mean {close[0]}?" if close else f"presets: {', '.join(found)}"
-    raise InputError(f"{source}: no such file and no such preset; {hint}")
+    raise UsageError(f"{source}: no such file and no such preset; {hint}")
 
 
 def presets() -> dict[str, Path]:
@@ -240,11 +248,12 @@ def _keys(container: Any, prefix: str = "") -> Iterable[str]:
             yield from _keys(value, f"{prefix}{key}.")
 
 
-def _expect_known(key: str, known: dict[str, bool]) -> None:
-    if key in known or any(
-        known.get(parent) for parent in (key.rsplit(".", n)[0] for n in range(1, key.count(".") + 1))
-    ):
-        return
+def _unknown(key: str) -> str | None:
+    """Say what is wrong where there is no setting of that name."""
+    known = dict(_known_keys(Config))
+    parents = (key.rsplit(".", n)[0] for n in range(1, key.count(".") + 1))
+    if key in known or any(known.get(parent) for parent in parents):
+        return None
     close = difflib.get_close_matches(key, known, 1, cutoff=0.5)
     hint = f"did you mean {close[0]}?" if close else "see the keys in docs/training.md"
-    raise InputError(f"there is no setting {key!r}; {hint}")
+    return f"there is no setting {key!r}; {hint}"

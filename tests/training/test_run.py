@@ -20,7 +20,7 @@ import torch
 from gbdgc import checkpoint
 from gbdgc.config import Config
 from gbdgc.domains import align_labels
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 from gbdgc.models import build_network
 from gbdgc.training import Run, train
 from gbdgc.training.state import build_optimizer
@@ -233,6 +233,8 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
         ({"train__epochs": 0}, "train.epochs=0: at least one"),
         ({"train__precision": "half"}, "train.precision=half: choose one of auto, 32-true"),
         ({"data__workers": -1}, "data.workers=-1"),
+        ({"data__source": ["nowhere"]}, "nowhere: no such file or folder; give data.source=PATH, or set GBDGC_DATA"),
+        ({"method__name": "magic"}, "no method 'magic'"),
         ({"data__max_side": 0}, "data.max_side=0: at least one pixel"),
         ({"train__clip_norm": -1.0}, "train.clip_norm=-1.0: above 0"),
         ({"discovery__image_size": 200}, "discovery.image_size=200: the network needs a multiple of 16"),
@@ -250,6 +252,29 @@ def test_settings_that_cannot_work_are_refused_before_anything_is_trained(
 ) -> None:
     with pytest.raises(InputError, match=said):
         train(tiny_config(**change), folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_could_not_begin_is_not_the_one_to_resume(
+    tiny_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    begun = train(tiny_config())
+    with pytest.raises(InputError, match="magic"):
+        train(tiny_config(method__name="magic"))
+    assert train(tiny_config(), resume=True).folder == begun.folder
+
+
+def test_what_a_user_keeps_in_a_runs_folder_outlives_a_failed_start(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="magic"):
+        train(tiny_config(method__name="magic"), folder=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_less_than_one_process_is_refused(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="devices 0: at least one process"):
+        train(tiny_config(), devices=0, folder=tmp_path / "run")
 
 
 def test_settings_made_in_python_are_changed_there(tiny_config: MakeConfig, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from gbdgc.config import Config, differences, load_config, settings_that_matter
 from gbdgc.data import Dataset
 from gbdgc.domains import count_separation
 from gbdgc.engines import EngineName
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 from gbdgc.evaluation import METRICS, PREDICTIONS, evaluate
 from gbdgc.evaluation.run import SELECTION
 from gbdgc.files import atomic_write
@@ -109,7 +109,7 @@ def run_benchmark(benchmark: str, settings: Settings) -> list[Cell]:
 def _only(wanted: Sequence[str], what: Literal["source", "variant"], jobs: list[Job], benchmark: str) -> list[Job]:
     there = dict.fromkeys(getattr(job, what) for job in jobs)
     if unknown := set(wanted) - there.keys():
-        raise InputError(f"{benchmark}: no {what} {', '.join(sorted(unknown))}; there are: {'; '.join(there)}")
+        raise UsageError(f"{benchmark}: no {what} {', '.join(sorted(unknown))}; there are: {'; '.join(there)}")
     return [job for job in jobs if not wanted or getattr(job, what) in wanted]
 
 

@@ -5,7 +5,7 @@ import math
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -17,13 +17,14 @@ from rich.markup import escape
 
 from gbdgc import checkpoint
 from gbdgc.config import Config, differences, load_config, save_config, settings_that_matter
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 from gbdgc.files import atomic_write, make_folder
 from gbdgc.memory import keep_freed_memory
 from gbdgc.progress import progress_bar, stderr
 from gbdgc.runs import claim, new_run_folder, newest_run_folder, write_environment
+from gbdgc.training.checks import check_settings
 from gbdgc.training.epoch import Report, Stopped, describe_model, discover, run_epoch
-from gbdgc.training.state import TrainState, build_state, check_settings
+from gbdgc.training.state import TrainState, build_state
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ def train(
     """
     if isinstance(config, Config) and overrides:
         raise InputError("overrides are for a file or a preset; change the Config itself")
+    if devices < 1:
+        raise UsageError(f"devices {devices}: at least one process")
     settings = config if isinstance(config, Config) else load_config(config, overrides)
     keep_freed_memory()
     # Before there are other processes, so that a mistake ends the run rather than leave them waiting.
@@ -77,7 +80,12 @@ def train(
 def run_epochs(settings: Config, fabric: Fabric, opened: Path, resume: bool) -> Run:
     """Go from where the run stands to its end, or to where a signal stops it."""
     folder = fabric.broadcast(opened)
-    state = build_state(settings, folder, fabric)
+    try:
+        state = build_state(settings, folder, fabric)
+    except InputError:
+        if fabric.is_global_zero and not resume:
+            forget(folder)
+        raise
     # A run that was cut off before its first checkpoint begins again, which comes to the same.
     if resume and checkpoint.has_any(folder / "checkpoints"):
         for problem in state.restore():
@@ -149,6 +157,15 @@ def open_folder(config: Config, folder: str | os.PathLike[str] | None, resume: b
     write_environment(made)
     save_config(config, made / "config.yaml")  # last: where it is, a run has begun and may be resumed
     return made
+
+
+def forget(folder: Path) -> None:
+    """Take back a run that could not begin, lest it be resumed in place of one that did."""
+    for name in ("config.yaml", "environment.json"):
+        (folder / name).unlink()
+    with suppress(OSError):  # what else lies there is the user's
+        (folder / "checkpoints").rmdir()
+        folder.rmdir()
 
 
 @contextmanager

@@ -1,0 +1,53 @@
+"""Settings that are wrong on their own, told before anything is made."""
+
+from pathlib import Path
+
+from gbdgc.config import Config
+from gbdgc.errors import InputError
+from gbdgc.models.backbone import STRIDE
+from gbdgc.runs import package_version
+
+# None of Fabric's others: domains are found and models validated outside of its wrapper, on pixels of 32 bits.
+PRECISIONS = ("auto", "32-true", "bf16-mixed", "16-mixed")
+
+
+def check_settings(config: Config) -> None:
+    """Refuse what could only fail later, or quietly do something else."""
+    data, train, discovery = config.data, config.train, config.discovery
+    for place in data.source:
+        if not Path(place).exists():
+            raise InputError(
+                f"{place}: no such file or folder; give data.source=PATH, or set GBDGC_DATA to the folder above "
+                "ShanghaiTech, in which the presets look"
+            )
+    for name, value in (("train.batch_size", train.batch_size), ("train.micro_batch", train.micro_batch)):
+        if value is not None and value < 1:
+            raise InputError(f"{name}={value}: at least one picture")
+    if train.epochs < 1:
+        raise InputError(f"train.epochs={train.epochs}: at least one")
+    if discovery.n_domains is not None and discovery.n_domains < 2:
+        raise InputError(
+            f"discovery.n_domains={discovery.n_domains}: at least two, or null to go by the number of pictures"
+        )
+    if not 0 <= data.validation < 1:
+        raise InputError(f"data.validation={data.validation}: a share of the source, from 0 to less than 1")
+    if data.max_side is not None and data.max_side < 1:
+        raise InputError(f"data.max_side={data.max_side}: at least one pixel, or null for pictures as they are")
+    if train.clip_norm is not None and train.clip_norm <= 0:
+        raise InputError(f"train.clip_norm={train.clip_norm}: above 0, or null for gradients as they are")
+    if data.workers < 0:
+        raise InputError(f"data.workers={data.workers}: 0 or more threads beside the one that trains")
+    if train.precision not in PRECISIONS:
+        raise InputError(f"train.precision={train.precision}: choose one of {', '.join(PRECISIONS)}")
+    for name, side in (("data.crop", data.crop), ("discovery.image_size", discovery.image_size)):
+        if side < STRIDE or side % STRIDE:
+            raise InputError(f"{name}={side}: the network needs a multiple of {STRIDE}, such as 224 or 256")
+    if len(data.scale) != 2:
+        raise InputError(f"data.scale={data.scale}: give the smallest and the largest factor, such as [0.7,1.6]")
+    if discovery.descriptors == "online" and discovery.levels != "encoder":
+        raise InputError(
+            f"discovery.levels={discovery.levels}: the training pass gathers the encoder's levels only; "
+            "take discovery.descriptors=pass"
+        )
+    if train.tensorboard and package_version("tensorboard") is None:
+        raise InputError("train.tensorboard=true needs a package: pip install 'gbdgc[track]'")

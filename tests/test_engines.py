@@ -133,7 +133,7 @@ def test_a_runtime_that_is_missing_is_named_with_its_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # Python's own way to say: this cannot be imported
     with pytest.raises(
-        InputError, match=rf'{module} is not installed; install it with: pip install "gbdgc\[{extra}\]"'
+        InputError, match=rf'{module} is not installed; pip install "\.\[{extra}\]" in a clone of gbdgc'
     ):
         Counter.load(exports[file])
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, install_advice
 
 if TYPE_CHECKING:
     from gbdgc.models import Network
@@ -197,4 +197,4 @@ def require(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        raise InputError(f'{module} is not installed; install it with: pip install "gbdgc[{extra}]"') from error
+        raise InputError(f"{module} is not installed; {install_advice(extra)}") from error

@@ -15,3 +15,8 @@ class UsageError(InputError):
 
 class GbdgcWarning(UserWarning):
     """The result is defined, but not what was asked for."""
+
+
+def install_advice(extra: str) -> str:
+    """Return how to get the packages of an extra; it names a clone, as the package is on no index."""
+    return f'pip install ".[{extra}]" in a clone of gbdgc'

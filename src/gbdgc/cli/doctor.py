@@ -93,13 +93,14 @@ def _bundled() -> Finding:
 
 
 def _extras() -> Iterator[Finding]:
+    from gbdgc.errors import install_advice
     from gbdgc.runs import package_version
 
     for extra, use in EXTRAS.items():
         versions = {package: package_version(package) for package in packages_of(extra)}
         found = ", ".join(f"{package} {version or 'not installed'}" for package, version in versions.items())
         lacks = not versions or None in versions.values()
-        yield Finding(f"extra {extra}", found or "not known", f"{use}: pip install 'gbdgc[{extra}]'" if lacks else "")
+        yield Finding(f"extra {extra}", found or "not known", f"{use}: {install_advice(extra)}" if lacks else "")
 
 
 def packages_of(extra: str) -> list[str]:

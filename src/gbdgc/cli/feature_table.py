@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, install_advice
 
 ID_NAMES = ("id", "name", "file", "path", "image", "index", "__index_level_0__", "")
 """A column called so names or numbers the rows and is no feature; the last three are what pandas writes."""
@@ -131,7 +131,7 @@ def _read_parquet(path: Path) -> FeatureTable:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError as error:
-        raise InputError(f"{path}: reading parquet needs pyarrow; pip install 'gbdgc[parquet]'") from error
+        raise InputError(f"{path}: reading parquet needs pyarrow; {install_advice('parquet')}") from error
     try:
         table = pyarrow.parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from gbdgc.errors import InputError, UsageError
+from gbdgc.errors import InputError, UsageError, install_advice
 from gbdgc.runs import without_password
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def load_av() -> ModuleType:
     try:
         import av
     except ImportError as error:
-        raise InputError('video needs PyAV, which is not installed: pip install "gbdgc[video]"') from error
+        raise InputError(f"video needs PyAV, which is not installed; {install_advice('video')}") from error
     return av
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 from gbdgc import Counter
 from gbdgc.checkpoint import load_model
 from gbdgc.cli import app
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 from gbdgc.export import export, export_to_cache, measure_drift
 from gbdgc.files import folder_beside
 from gbdgc.graph import CountingGraph
@@ -148,10 +148,18 @@ def test_eight_bits_want_pictures_to_calibrate_on(model: Path, tmp_path: Path) -
         (["--int8"], "--int8 wants --calibrate DIR"),
         (["--int8", "--calibrate", str(tmp_path)], "there are no pictures in it"),
         (["--int8", "--calibrate", str(tmp_path / "nowhere")], "nowhere: no such folder"),
-        (["--out", str(tmp_path)], rf"{tmp_path}: a folder; name a file, such as .*best\.onnx"),
-        (["--out", str(tmp_path / "a.xml")], r"a\.xml: files for onnx end in \.onnx"),
     ):
         with pytest.raises(InputError, match=message):
+            app(["export", str(model), "--to", "onnx", *arguments], result_action="return_value")
+
+
+def test_an_option_that_cannot_be_meant_is_wrong_usage(model: Path, tmp_path: Path) -> None:
+    for arguments, message in (
+        (["--out", str(tmp_path)], rf"{tmp_path}: a folder; name a file, such as .*best\.onnx"),
+        (["--out", str(tmp_path / "a.xml")], r"a\.xml: files for onnx end in \.onnx"),
+        (["--force"], "--force: only models in 8 bits .*; leave it out, or add --int8"),
+    ):
+        with pytest.raises(UsageError, match=message):
             app(["export", str(model), "--to", "onnx", *arguments], result_action="return_value")
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from gbdgc.cli.domains import domains
 from gbdgc.cli.feature_table import read_feature_table
 from gbdgc.domains.drawn import draw_descriptors
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 
 Z = draw_descriptors(80, n_domains=3, n_features=6, seed=0).epochs[0]
 IDS = [f"IMG_{i}.jpg" for i in range(len(Z))]
@@ -73,8 +73,10 @@ def test_numbers_out_of_range_are_wrong_usage(tmp_path, wrong):
     assert wrong[0] in run.stderr
 
 
-@pytest.mark.parametrize("method", ["balls", "kmeans", "random"])
-@pytest.mark.parametrize("mode", ["paper", "stable"])
+@pytest.mark.parametrize(
+    ("method", "mode"),
+    [("balls", "paper"), ("balls", "stable"), ("kmeans", "paper"), ("kmeans", "stable"), ("random", None)],
+)
 def test_every_method_and_mode_runs(tmp_path, capsys, method, mode):
     domains(write(tmp_path / "z.npy"), k=3, method=method, mode=mode, out=tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
@@ -83,6 +85,27 @@ def test_every_method_and_mode_runs(tmp_path, capsys, method, mode):
         "labels.csv",
     ]
     assert ("balls" in capsys.readouterr().out) == (method == "balls")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "random", "mode": "stable"}, "--mode stable: random has no modes; leave it out"),
+        ({"weights": Path("nope.safetensors")}, "--weights nope.safetensors: a table of features needs no model"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_wrong_usage(tmp_path, options, message):
+    with pytest.raises(UsageError, match=message):
+        domains(write(tmp_path / "z.npy"), out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_earlier_labels_are_not_written_over(tmp_path):
+    domains(write(tmp_path / "z.npy"), k=3, out=tmp_path / "out")
+    before = (tmp_path / "out/labels.csv").read_bytes()
+    with pytest.raises(InputError, match=r"--out .*out: holds labels\.csv already; choose another folder"):
+        domains(tmp_path / "z.npy", k=2, out=tmp_path / "out")
+    assert (tmp_path / "out/labels.csv").read_bytes() == before
 
 
 def test_one_column_and_equal_rows_are_drawn_too(tmp_path, capsys):

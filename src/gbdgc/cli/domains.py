@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Estimator = GranularBallDomains | KMeansDomains | RandomDomains
 
+LABELS = "labels.csv"
+
 
 def domains(
     source: Path,
@@ -23,7 +25,7 @@ def domains(
     weights: Path | None = None,
     k: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     method: Literal["balls", "kmeans", "random"] = "balls",
-    mode: Literal["paper", "stable"] = "paper",
+    mode: Literal["paper", "stable"] | None = None,
     seed: Annotated[int, Parameter(validator=Number(gte=0, lt=2**32))] = 0,
     out: Path | None = None,
 ) -> None:
@@ -35,13 +37,13 @@ def domains(
         A folder of pictures, or that of a data set in a known format; or a table, one row a sample: npy, npz, csv (with
         a header, an id may come first) or parquet.
     weights
-        The model that describes the pictures: a run's folder or a model file; the bundled one unless given.
+        The model that describes pictures: a run's folder or a model file; the bundled one unless given.
     k
         How many domains; if not given, the fourth root of the number of samples, at least 2.
     method
         Granular balls, K-means on the samples, or by lot.
     mode
-        As in the paper, or the variant that outliers do not bend.
+        Of balls and kmeans: as in the paper, which is the default, or the variant that outliers do not bend.
     seed
         Of K-means, or of the lot.
     out
@@ -56,6 +58,7 @@ def domains(
     from gbdgc.progress import stderr, stdout
     from gbdgc.runs import new_run_folder, write_environment
 
+    _check_usage(source, weights, method, mode, out)
     if source.is_dir():
         ids, features = _describe_pictures(source, weights)
     else:
@@ -69,9 +72,9 @@ def domains(
         n_domains = "auto" if k is None else k
         estimator: Estimator
         if method == "balls":
-            estimator = GranularBallDomains(n_domains, mode=mode, random_state=seed)
+            estimator = GranularBallDomains(n_domains, mode=mode or "paper", random_state=seed)
         elif method == "kmeans":
-            estimator = KMeansDomains(n_domains, mode=mode, random_state=seed)
+            estimator = KMeansDomains(n_domains, mode=mode or "paper", random_state=seed)
         else:
             estimator = RandomDomains(n_domains, random_state=seed)
         with warnings.catch_warnings(record=True) as caught:
@@ -84,7 +87,7 @@ def domains(
         status.update("drawing the map")
         balls = getattr(estimator, "balls_", [])
         title = f"{source.name}: {estimator.n_domains_} latent domains" + (f" from {len(balls)} balls" if balls else "")
-        _write_labels(folder / "labels.csv", ids, estimator)
+        _write_labels(folder / LABELS, ids, estimator)
         _write_picture(folder / "domains.png", draw_domains(estimator.embedding_, estimator.labels_, balls, title))
         write_environment(folder)
     for warning in caught:
@@ -92,6 +95,18 @@ def domains(
     stdout.print(_summary(estimator))
     stdout.print("spread: mean distance of a domain's samples from its center")
     stdout.print(f"labels and map: {folder}", markup=False, soft_wrap=True)
+
+
+def _check_usage(source: Path, weights: Path | None, method: str, mode: str | None, out: Path | None) -> None:
+    """Refuse what would do nothing, and a folder whose labels would be lost, before the work is done."""
+    from gbdgc.errors import InputError, UsageError
+
+    if method == "random" and mode is not None:
+        raise UsageError(f"--mode {mode}: random has no modes; leave it out")
+    if weights is not None and source.is_file():
+        raise UsageError(f"--weights {weights}: a table of features needs no model; leave it out")
+    if out is not None and (out / LABELS).exists():
+        raise InputError(f"--out {out}: holds {LABELS} already; choose another folder")
 
 
 def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], NDArray[np.float32]]":

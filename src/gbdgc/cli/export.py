@@ -46,15 +46,17 @@ def export(
     from gbdgc.files import folder_beside
     from gbdgc.progress import stderr, stdout
 
+    if force and not int8:
+        raise UsageError("--force: only models in 8 bits are refused for their drift; leave it out, or add --int8")
     if int8 and calibrate is None:
         raise UsageError("--int8 wants --calibrate DIR: a folder of some tens of pictures like those to be counted")
     file = model_file(weights)
     suffix = suffix_of(to)
     out = out or file.with_name(f"{file.stem}{'-int8' if int8 else ''}{suffix}")
     if out.is_dir():
-        raise InputError(f"--out {out}: a folder; name a file, such as {out / file.stem}{suffix}")
+        raise UsageError(f"--out {out}: a folder; name a file, such as {out / file.stem}{suffix}")
     if out.suffix != suffix:
-        raise InputError(f"--out {out}: files for {to} end in {suffix}")
+        raise UsageError(f"--out {out}: files for {to} end in {suffix}")
     calibration, check = _drawn() if calibrate is None else _pictures(calibrate)
     with folder_beside(out) as folder:
         made = folder / out.name

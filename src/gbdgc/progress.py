@@ -10,13 +10,16 @@ from rich.text import Text
 
 T = TypeVar("T")
 
+_SHORTEST_SECONDS = 0.5
+"""From which a speed is measured well enough to be shown."""
+
 # No emoji: rich would make a thumb of the ":-1:" in an address, and a dog of the ":dog:" in a file's name.
 stderr = Console(stderr=True, highlight=False, emoji=False)
 stdout = Console(highlight=False, emoji=False)
 
 
 class _Rate(ProgressColumn):
-    """How many a second."""
+    """How many a second; nothing while too little time has passed for that to mean anything."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()
@@ -24,7 +27,10 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:.1f} {self.unit}/s")
+        # Not by the time since the start: rich takes the speed from the first item on, and two may be ready at once.
+        if speed is None or task.completed < speed * _SHORTEST_SECONDS:
+            return Text("")
+        return Text(f"{speed:.1f} {self.unit}/s")
 
 
 def progress_bar(unit: str = "images") -> Progress:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gbdgc.cli.weights import fetch, list_weights, verify
+from gbdgc.cli.weights import app, fetch, list_weights, verify
 from gbdgc.errors import InputError
 from gbdgc.models import weights
 from gbdgc.models.compact import LiteEncoder
@@ -22,6 +22,11 @@ def test_the_list_says_what_is_cached(cached: Path, capsys: pytest.CaptureFixtur
     listed = capsys.readouterr().out
     assert f"compact\t{cached}: cached\n" in listed
     assert f"vgg16\t{weights.cache_path('vgg16')}: not cached\n" in listed
+
+
+def test_help_says_what_the_names_are(capsys: pytest.CaptureFixture[str]) -> None:
+    app.help_print(["fetch"])
+    assert "Encoders, such as vgg16" in capsys.readouterr().out
 
 
 def test_fetching_prints_where_the_weights_are(cached: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,8 @@ def fetch(*names: str) -> None:
 
     Parameters
     ----------
-    names : encoders, such as ``vgg16``; all of them if none is named.
+    names
+        Encoders, such as vgg16; all of them if none is named.
     """
     from gbdgc.models.weights import WEIGHTS
     from gbdgc.models.weights import fetch as fetch_one

@@ -65,6 +65,14 @@ def test_check_of_good_data_ends_well_and_says_where_the_sheet_is(run, good, tmp
     assert (tmp_path / "runs/data-check/good-1/environment.json").is_file()
 
 
+def test_check_says_once_that_nothing_is_wrong(run, tmp_path):
+    answer = run("check", write_manifest(tmp_path / "good", {"a": [[3, 4]], "b": [[5, 6]]}))
+    assert [line.split(":")[0] for line in answer.stdout.splitlines()] == [
+        "2 pictures read as manifest, no things wrong",
+        "contact sheet",
+    ]
+
+
 def test_check_of_bad_data_lists_every_kind_and_fails(run, bad):
     answer = run("check", bad)
     assert answer.returncode == 1
@@ -241,6 +249,8 @@ def test_demo_draws_places_with_nobody_in_them(run, tmp_path):
         ("show", "x", "--images", "-1"),
         ("convert", ".", "out", "--quality", "500"),
         ("convert", ".", "out", "--min-side", "0"),
+        ("check", ".", "--max-pixels", "-1"),
+        ("show", ".", "--max-pixels", "0"),
         ("demo", "x", "--images", "1"),
         ("demo", "x", "--seed", "-1"),
         ("chekc", "x"),

@@ -30,7 +30,7 @@ Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)
 SkipBad = Annotated[
     bool, Parameter(negative="", show_default=False, help="Leave out what cannot be read, and list it.")
 ]
-MaxPixels = Annotated[int, Parameter(help="Refuse larger pictures.")]
+MaxPixels = Annotated[int, Parameter(help="Refuse larger pictures.", validator=Number(gt=0))]
 
 
 @app.command
@@ -131,7 +131,8 @@ def check(
     if as_json:
         print(json.dumps(report))
     else:
-        stdout.print(findings_table(findings) if findings else "nothing found")
+        if findings:
+            stdout.print(findings_table(findings))
         stdout.print(
             f"{len(dataset)} pictures read as {dataset.format}, {wrong or 'no'} thing{'s' * (wrong != 1)} wrong",
             markup=False,

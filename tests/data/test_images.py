@@ -160,9 +160,21 @@ def test_a_decompression_bomb_is_refused_by_its_header():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             for read in (read_image, image_size):
                 with pytest.raises(
-                    InputError, match=r"over the limit of 200,000,000 pixels; raise max_pixels to read it"
+                    InputError, match=r"over the limit of 200,000,000 pixels; raise --max-pixels \(in Py"
                 ):
                     read(png_header(side, side))
+
+
+def test_our_own_limit_is_all_that_is_said_of_a_large_picture(tmp_path):
+    (tmp_path / "large.png").write_bytes(png_header(20_000, 11_000))
+    program = (
+        "from gbdgc.data.images import read_image\n"
+        "try: read_image('large.png')\n"
+        "except ValueError as error: print(error)\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert "large.png: 20000 x 11000 is over the limit" in answer.stdout
+    assert answer.stderr == ""
 
 
 def test_the_limit_can_be_raised_and_lowered_beyond_what_pillow_allows_in_many_threads_at_once():

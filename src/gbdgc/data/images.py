@@ -2,6 +2,7 @@
 
 import os
 import stat
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -37,6 +38,9 @@ SIDEWAYS = frozenset({5, 6, 7, 8})
 
 _STRIP_PIXELS = 4_000_000
 _limit = Lock()
+
+# Between its limit and twice that Pillow only warns, where ours refuses. Filters that a program set itself come first.
+warnings.simplefilter("ignore", Image.DecompressionBombWarning, append=True)
 
 
 class PictureTooLarge(InputError):
@@ -118,7 +122,7 @@ def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator
         _require_content(Path(source))
     _raise_pillow_limit(max_pixels)
     pixels = "its"
-    too_large = f"over the limit of {max_pixels:,} pixels; raise max_pixels to read it"
+    too_large = f"over the limit of {max_pixels:,} pixels; raise --max-pixels (in Python max_pixels) to read it"
     try:
         with Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS) as image:
             width, height = image.size

@@ -275,7 +275,10 @@ def _check_size(picture: "VideoFrame | VideoStream", name: str, max_pixels: int 
     """Refuse what is too large; a stream says its size when it is opened, but any later picture may have another."""
     if max_pixels is not None and picture.width * picture.height > max_pixels:
         size = f"{picture.width} x {picture.height}"
-        raise _TooLarge(f"{name}: {size} is over the limit of {max_pixels:,} pixels; raise max_pixels to read it")
+        raise _TooLarge(
+            f"{name}: {size} is over the limit of {max_pixels:,} pixels; "
+            "raise --max-pixels (in Python max_pixels) to read it"
+        )
 
 
 def _upright(picture: "VideoFrame", name: str, max_pixels: int | None) -> NDArray[np.uint8]:

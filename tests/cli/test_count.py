@@ -388,16 +388,29 @@ def test_a_password_is_written_nowhere(model: Path, small: Pictures, tmp_path: P
         (("x.jpg", "--seconds=-1"), 'Invalid value "-1.0" for --seconds'),
         (("x.jpg", "--seconds", "inf"), "--seconds inf: not a time; leave it out"),
         (("x.jpg", "--seconds", "nan"), 'Invalid value "nan" for --seconds'),
-        (("x.jpg", "--every", "soon"), "'soon' is not a time"),
+        (("x.jpg", "--every", "soon"), "--every=soon: not a time; write 1s, 500ms"),
+        (("x.mp4", "--every", "7h"), "--every 7h: no video shows a frame for more than six hours; choose a shorter"),
+        (("-", "--every", "7h"), "or have no annotated video drawn by --no-overlays"),
         (("x.jpg", "--tile", "5"), "--tile=5: windows have a margin of 128 pixels each side"),
         (("x.jpg", "--max-pixels", "0"), 'Invalid value "0" for --max-pixels'),
         (("x.jpg", "--everry", "1s"), "--everry: no such option; did you mean --every?"),
     ],
 )
 def test_wrong_usage_is_2_and_says_what_is_right(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "x.mp4").touch()
     answer = run(tmp_path, *arguments)
     assert (answer.returncode, answer.stdout) == (2, "")
     assert message in answer.stderr
+
+
+def test_without_overlays_the_time_between_frames_has_no_limit(small: Pictures, model: Path, tmp_path: Path) -> None:
+    film(tmp_path / "clip.mp4", small, frames=5)
+    options = ("clip.mp4", "--weights", model, "--every", "7h", "--no-overlays", "--out", "out")
+    answer = run(tmp_path, *options)
+    assert answer.returncode == 0, answer.stderr
+    assert len(rows(tmp_path / "out/counts.csv")) == 1
+    again = run(tmp_path, *options, "--resume")
+    assert again.stdout == "results: out\n", "a heading without rows says nothing"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -93,15 +93,19 @@ def count(
     from gbdgc.progress import progress_bar, stderr
     from gbdgc.result import load_zones
     from gbdgc.sources import LIST, find_sources
+    from gbdgc.tiling import check_tile
     from gbdgc.video import parse_every
 
-    interval = parse_every(every)
-    if tile is not None:
-        _check_tile(tile)
+    with wrong_option():
+        interval = parse_every(every)
+        if tile is not None:
+            check_tile(tile)
     areas = load_zones(zones) if zones is not None else ()
     listed = LIST in sources
     found = find_sources(sources, recursive=recursive, listed=_stdin() if listed else None)
     work = found if listed else _require_some(list(found))
+    if overlays and (listed or any(source.moving for source in work)):
+        _check_film(every, interval)
     once = "" if engine in {None, "torch"} else f", which takes a while when {engine} gets it for the first time"
     with stderr.status(f"loading the model{once}"):
         from gbdgc.counter import Counter
@@ -172,13 +176,24 @@ def _read(source: "Source", max_pixels: int) -> _Opened:
         return _Opened(source, None, error)
 
 
-def _check_tile(tile: int) -> None:
-    from gbdgc.tiling import check_tile
-
+@contextmanager
+def wrong_option() -> Iterator[None]:
+    """Make wrong usage of an error over an argument, and name it as it is typed: ``--tile=3``, not ``tile=3``."""
     try:
-        check_tile(tile)
+        yield
     except InputError as error:
         raise UsageError(f"--{error}") from error
+
+
+def _check_film(every: str, interval: float) -> None:
+    """Refuse a time between frames that the annotated video cannot have, before anything is counted."""
+    from gbdgc.video.writing import LONGEST_SECONDS
+
+    if interval > LONGEST_SECONDS:
+        raise UsageError(
+            f"--every {every}: no video shows a frame for more than six hours; choose a shorter time, or have no "
+            "annotated video drawn by --no-overlays"
+        )
 
 
 def _stdin() -> "BufferedReader":

@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -20,7 +20,7 @@ _NARROWEST = 8
 
 
 def printer(format: Format, run: CountingRun, zones: Sequence[str], *, moving: bool) -> Printer:
-    """Return what prints one record; the heading, where there is one, is printed now.
+    """Return what prints one record; a table for people has its heading above its first row, CSV has it in any case.
 
     Parameters
     ----------
@@ -41,10 +41,7 @@ def printer(format: Format, run: CountingRun, zones: Sequence[str], *, moving: b
     if format == "csv":
         print(csv_line(run.columns), end="", flush=True)
         return partial(_print_csv, run=run)
-    names = ["people", *(ZONE + name for name in zones), *(("smoothed", "time") if moving else ())]
-    widths = [max(_NARROWEST, len(_title(name))) for name in names]
-    print(*(f"{_title(name):>{width}}" for name, width in zip(names, widths, strict=True)), "source", sep="  ")
-    return partial(_print_table_row, names=names, widths=widths)
+    return _Table(["people", *(ZONE + name for name in zones), *(("smoothed", "time") if moving else ())])
 
 
 def say(kind: str, message: str) -> None:
@@ -68,15 +65,27 @@ def _print_csv(record: Record, run: CountingRun) -> None:
     print(csv_line(row[name] for name in run.columns), end="", flush=True)
 
 
-def _print_table_row(record: Record, names: Sequence[str], widths: Sequence[int]) -> None:
-    values = {
-        "time": _clock(record["time"]),
-        "smoothed": _people(record["smoothed"]),
-        "people": _people(record["count"]),
-    }
-    values |= {ZONE + name: _people(people) for name, people in record["zones"].items()}
-    cells = (f"{values[name]:>{width}}" for name, width in zip(names, widths, strict=True))
-    print(*cells, visible(record["source"]), sep="  ", flush=True)
+class _Table:
+    """Prints rows under a heading, which waits for the first of them: where nothing is left to count there is none."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._widths = {name: max(_NARROWEST, len(_title(name))) for name in names}
+        self._begun = False
+
+    def __call__(self, record: Record) -> None:
+        if not self._begun:
+            self._print({name: _title(name) for name in self._widths}, "source")
+            self._begun = True
+        values = {
+            "time": _clock(record["time"]),
+            "smoothed": _people(record["smoothed"]),
+            "people": _people(record["count"]),
+        }
+        values |= {ZONE + name: _people(people) for name, people in record["zones"].items()}
+        self._print(values, visible(record["source"]))
+
+    def _print(self, values: Mapping[str, str], source: str) -> None:
+        print(*(f"{values[name]:>{width}}" for name, width in self._widths.items()), source, sep="  ", flush=True)
 
 
 def _title(column: str) -> str:

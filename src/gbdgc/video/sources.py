@@ -38,7 +38,7 @@ def parse_every(text: str | float) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|h)?\s*", str(text))
     seconds = float(match[1]) * _SECONDS[match[2] or "s"] if match else math.nan
     if not math.isfinite(seconds):
-        raise UsageError(f"'{text}' is not a time; write 1s, 500ms, 2min, or 0 for every frame")
+        raise UsageError(f"every={text}: not a time; write 1s, 500ms, 2min, or 0 for every frame")
     return seconds
 
 

@@ -20,7 +20,7 @@ FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
 _ENCODERS = {"libx264": {"crf": "21", "preset": "veryfast"}, "libopenh264": {}, "mpeg4": {"qscale": "3"}}
 """The first that this PyAV has is taken; its wheels have libx264."""
 _BT709 = 1
-_LONGEST_SECONDS = 6 * 3600
+LONGEST_SECONDS = 6 * 3600
 """For which one picture can be shown; MP4 counts it in 31 bits, and fails at a day."""
 
 
@@ -46,10 +46,10 @@ class VideoWriter:
         self.path = Path(path)
         if self.path.suffix.lower() not in FORMATS:
             raise InputError(f"{path}: cannot write '{self.path.suffix}'; choose {', '.join(FORMATS)}")
-        if not 1 / _LONGEST_SECONDS <= fps <= 1000:
+        if not 1 / LONGEST_SECONDS <= fps <= 1000:
             raise InputError(
                 f"{path}: {fps:g} pictures a second; a video has between one in six hours and 1000, "
-                "so choose another time between them or write no video"
+                "so choose another time between them (--every) or write no video (--no-overlays)"
             )
         if min(size) < 1:
             raise InputError(f"{path}: a video of {size[0]} x {size[1]} pixels has nothing to show")

@@ -1,4 +1,4 @@
-"""One real browser for all tests of pages."""
+"""A real browser for the tests of pages."""
 
 import os
 import shutil
@@ -19,9 +19,9 @@ FLAGS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's chromium, headless."""
+    """Debian's chromium, headless; gone before other tests, as Playwright keeps a loop running in this thread."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         reason = f"no browser: none of {', '.join(BROWSERS)} is installed; on Debian: apt-get install chromium"

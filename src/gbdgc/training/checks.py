@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gbdgc.config import Config
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, install_advice
 from gbdgc.models.backbone import STRIDE
 from gbdgc.runs import package_version
 
@@ -50,4 +50,4 @@ def check_settings(config: Config) -> None:
             "take discovery.descriptors=pass"
         )
     if train.tensorboard and package_version("tensorboard") is None:
-        raise InputError("train.tensorboard=true needs a package: pip install 'gbdgc[track]'")
+        raise InputError(f"train.tensorboard=true needs a package: {install_advice('track')}")

@@ -15,7 +15,8 @@ from PIL import Image
 
 from gbdgc.cli.evaluate import evaluate, verdict
 from gbdgc.data import Dataset, Sample
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
+from gbdgc.evaluation import submission
 
 
 @pytest.fixture
@@ -98,6 +99,38 @@ def test_an_unreadable_picture_is_named_and_ends_in_1_with_the_others_counted(
     assert "1 not read" in answer.out
     assert "run: runs/eval/tiny-1" in answer.out
     assert len((tmp_path / "runs/eval/tiny-1/predictions.csv").read_text().splitlines()) == 3
+
+
+def test_a_submission_from_other_data_is_refused_before_anything_is_counted(
+    model: Path, street: Path, run: Callable[..., Answer]
+) -> None:
+    with pytest.raises(UsageError, match=r"'0' is not of the test part .* leave --submission out, or give NWPU-"):
+        run(model, street, submission="nwpu")
+    assert not Path("runs").exists()
+
+
+def test_the_run_is_named_even_where_its_submission_cannot_be_written(
+    model: Path, street: Path, run: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(submission, "NWPU_TEST_IDS", ["0", "1", "2"])
+    street.with_name("1.png").write_bytes(street.with_name("1.png").read_bytes()[:-500])  # its header is good
+    with pytest.raises(InputError, match="1 of these pictures are missing or cannot be read, such as 1;"):
+        run(model, street, submission="nwpu")
+    assert capsys.readouterr().out.splitlines()[-1] == "run: runs/eval/tiny-1"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tile": 3}, "--tile=3: windows have a margin"),
+        ({"split": "foo"}, r"--split foo: .*street\.jsonl has no such part; there are: test; or count --split all"),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_wrong_usage(
+    model: Path, street: Path, run: Callable[..., Answer], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        run(model, street, **options)
 
 
 def test_nothing_to_count_is_a_mistake_that_is_named(model: Path, run: Callable[..., Answer]) -> None:

@@ -1,6 +1,7 @@
 """`gbdgc eval`."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -59,27 +60,39 @@ def evaluate(
     against
         Another run's folder or predictions.csv, to compare with picture by picture.
     """
-    from gbdgc.errors import UsageError
+    from gbdgc.cli.count import wrong_option
+    from gbdgc.errors import InputError, UsageError
     from gbdgc.evaluation import PREDICTIONS, write_nwpu_submission
     from gbdgc.evaluation import evaluate as run_evaluation
     from gbdgc.progress import stderr, stdout
+    from gbdgc.tiling import check_tile
 
     if not data:
         raise UsageError("name at least one data set to count: gbdgc eval WEIGHTS DATA...")
     if submission is not None and len(data) > 1:
         raise UsageError(f"--submission {submission} is for the one data set it is named after")
-    done = run_evaluation(
-        weights,
-        data,
-        split=split or ("test" if submission else None),
-        format=read_as,
-        max_side=max_side,
-        tile=tile,
-        engine=engine,
-        against=against,
-        out=out,
-        resume=resume,
-    )
+    with wrong_option():
+        check_tile(tile)
+    if submission is not None:
+        split = split or "test"
+        _check_submission(data[0], read_as, split)
+    try:
+        done = run_evaluation(
+            weights,
+            data,
+            split=split,
+            format=read_as,
+            max_side=max_side,
+            tile=tile,
+            engine=engine,
+            against=against,
+            out=out,
+            resume=resume,
+        )
+    except InputError:
+        if split not in (None, "all"):
+            _require_split(data, read_as, split)
+        raise
     if format == "json":
         sys.stdout.write(_text_of(done.folder / "summary.json") + "\n")
     elif format == "csv":
@@ -94,12 +107,36 @@ def evaluate(
     if (more := len(done.unreadable) - _SHOWN_UNREADABLE) > 0:
         stderr.print(f"and {more} more, all in {done.folder / 'unreadable.csv'}", soft_wrap=True, markup=False)
     where = stdout if format == "table" else stderr
-    if submission is not None:
-        file = write_nwpu_submission(done.rows, done.folder / f"submission_{submission}.txt")
-        where.print(f"submission: {file}", soft_wrap=True, markup=False)
-    where.print(f"run: {done.folder}", soft_wrap=True, markup=False)
+    try:
+        if submission is not None:
+            file = write_nwpu_submission(done.rows, done.folder / f"submission_{submission}.txt")
+            where.print(f"submission: {file}", soft_wrap=True, markup=False)
+    finally:
+        # What was counted is there whatever becomes of the submission.
+        where.print(f"run: {done.folder}", soft_wrap=True, markup=False)
     if done.unreadable:
         sys.exit(1)
+
+
+def _check_submission(place: Path, read_as: str, split: str) -> None:
+    """Say before hours of counting, for the price of reading the labels twice, that the server would not take it."""
+    from gbdgc.data import load_dataset
+    from gbdgc.evaluation.submission import check_nwpu_ids
+
+    dataset = load_dataset(place, read_as, skip_bad=True)
+    check_nwpu_ids(sample.id for sample in dataset if split in ("all", sample.split))
+
+
+def _require_split(data: Sequence[Path], read_as: str, split: str) -> None:
+    """Name the data that has no such split: of all that can fail, this one is a wrong option."""
+    from gbdgc.data import load_dataset
+    from gbdgc.errors import UsageError
+
+    for place in data:
+        there = load_dataset(place, read_as, skip_bad=True).split_sizes()
+        if split not in there:
+            names = ", ".join(name or "no split" for name in there)
+            raise UsageError(f"--split {split}: {place} has no such part; there are: {names}; or count --split all")
 
 
 def _text_of(path: Path) -> str:

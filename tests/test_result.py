@@ -157,6 +157,18 @@ def test_a_zone_outside_the_picture_is_empty() -> None:
     assert a_result().count_in(box(-20, -20, -10, 20)) == 0
 
 
+def test_a_zone_outside_the_picture_is_warned_of_as_long_as_it_is_there() -> None:
+    door, left = Zone("door", tuple(box(100, 0, 200, 40))), Zone("left", tuple(box(-20, 0, 0, 20)))
+    inside = Zone("inside", tuple(box(-20, -20, 1, 1)))
+    outside = a_result(warnings=("dark",)).with_zones([door, inside, left])
+    assert outside.warnings == (
+        "dark",
+        f"zone 'door' lies outside the picture, which is {WIDTH} x {HEIGHT}",
+        f"zone 'left' lies outside the picture, which is {WIDTH} x {HEIGHT}",
+    )
+    assert outside.with_zones([inside]).warnings == ("dark",)
+
+
 @pytest.mark.parametrize(
     ("polygon", "reason"),
     [

@@ -40,6 +40,13 @@ def test_zones_are_counted_in_pixels_or_shares(client: httpx.Client, street: byt
         assert answer.json()["zones"] == {"left": pytest.approx(expected, rel=1e-5)}
 
 
+def test_a_zone_outside_the_picture_is_warned_of(client: httpx.Client, street: bytes) -> None:
+    zones = json.dumps({"far": [[500, 0], [600, 0], [600, 100]]})
+    record = client.post("/v1/count", files={"image": street}, data={"zones": zones}).json()
+    assert record["zones"] == {"far": 0.0}
+    assert "zone 'far' lies outside the picture, which is 160 x 128" in record["warnings"]
+
+
 def test_the_overlay_is_a_small_clear_png_with_a_scale(client: httpx.Client, street: bytes) -> None:
     overlay = client.post("/v1/count", files={"image": street}, data={"overlay": "true"}).json()["overlay"]
     picture = Image.open(BytesIO(base64.b64decode(overlay["png"])))

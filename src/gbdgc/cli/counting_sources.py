@@ -35,13 +35,7 @@ class Job:
 
     def count(self, image: "RGB", name: str) -> "Result":
         """Count one picture or frame, zones and all."""
-        result = self.counter(image).with_zones(self.zones)
-        outside = tuple(
-            f"zone '{zone}' lies outside the picture, which is {result.width} x {result.height}"
-            for zone, corners in result.outlines.items()
-            if (corners.max(axis=0) <= 0).any() or (corners.min(axis=0) >= (result.width, result.height)).any()
-        )
-        return replace(result, source=name, warnings=result.warnings + outside)
+        return replace(self.counter(image).with_zones(self.zones), source=name)
 
     def fail(self, name: str, error: InputError) -> None:
         """Say and note that a source could not be counted."""

@@ -133,7 +133,7 @@ class Result:
         return people_inside(self.cells, self.stride, self.width, self.height, check_polygon(polygon))
 
     def with_zones(self, zones: Sequence[Zone]) -> Self:
-        """Return this result with the people in each zone counted."""
+        """Return this result with the people in each zone counted, and a warning for each outside the picture."""
         outlines = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones}
         counts = {}
         for name, corners in outlines.items():
@@ -141,7 +141,9 @@ class Result:
                 counts[name] = self.count_in(corners)
             except InputError as error:
                 raise InputError(f"zone '{name}': {str(error).removeprefix('the polygon: ')}") from error
-        return replace(self, zones=counts, outlines=outlines)
+        # The zones from before go, and their warnings with them.
+        others = tuple(warning for warning in self.warnings if warning not in self._zones_outside(self.outlines))
+        return replace(self, zones=counts, outlines=outlines, warnings=others + self._zones_outside(outlines))
 
     def overlay(self, alpha: float = 0.6, *, peak: float | None = None) -> NDArray[np.uint8]:
         """Return the picture with the density in colour over it, clear where nobody is.
@@ -256,6 +258,14 @@ class Result:
         parts += [f"{self.milliseconds:.0f} ms"] if self.milliseconds is not None else []
         parts += [f"{len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"] if self.warnings else []
         return f"<Result {self.source or 'image'}: {', '.join(parts)}>"
+
+    def _zones_outside(self, outlines: Mapping[str, Corners]) -> tuple[str, ...]:
+        """Warn of zones that cannot hold anybody: they were most likely drawn on a picture of another size."""
+        return tuple(
+            f"zone '{name}' lies outside the picture, which is {self.width} x {self.height}"
+            for name, corners in outlines.items()
+            if (corners.max(axis=0) <= 0).any() or (corners.min(axis=0) >= (self.width, self.height)).any()
+        )
 
     def _density_strips(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield the full-size density from top to bottom, some rows at a time, each strip with its first row."""

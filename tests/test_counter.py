@@ -213,6 +213,9 @@ def test_an_unknown_engine_and_a_missing_file_are_named(model: Path, tmp_path: P
         Counter.load(model, device="abacus")
     with pytest.raises(InputError, match="threads=0: at least one"):
         Counter.load(model, threads=0)
+    for side in (0, -5):
+        with pytest.raises(InputError, match=f"max_side={side}: a side has at least one pixel; give None"):
+            Counter.load(model, max_side=side)
 
 
 def test_the_bundled_model_is_loaded_by_default_or_its_absence_explained(

@@ -60,6 +60,8 @@ class Counter:
         max_pixels: int = MAX_PIXELS,
         info: dict[str, Any] | None = None,
     ) -> None:
+        if max_side is not None and max_side < 1:
+            raise InputError(f"max_side={max_side}: a side has at least one pixel; give None to count at full size")
         self.engine = engine
         self.trust = trust
         self.max_side = max_side

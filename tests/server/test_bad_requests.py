@@ -88,6 +88,14 @@ def test_what_is_no_picture_is_named(client: httpx.Client) -> None:
     refused(client.post("/v1/count", files={"image": b""}), 400, "bad_picture", "nothing in it")
 
 
+def test_a_truncated_picture_is_answered_with_one_next_step(client: httpx.Client) -> None:
+    whole = saved("JPEG")
+    answer = client.post("/v1/count", files={"image": whole[: len(whole) // 2]})
+    refused(answer, 400, "bad_picture", "damaged or truncated")
+    assert "copy it again" not in answer.json()["error"]["message"]
+    assert answer.json()["error"]["next_step"] == "copy it again from where it came"
+
+
 def test_a_picture_of_too_many_pixels_is_refused_by_its_header(client: httpx.Client) -> None:
     for size in ((2000, 1001), (60_000, 60_000), (2**31 - 1, 2**31 - 1)):
         answer = client.post("/v1/count", files={"image": png_header(*size)})

@@ -95,7 +95,8 @@ def count_upload(counter: Counter, upload: Upload, limits: Limits) -> Count:
     try:
         result = counter(upload.image)
     except NotEnoughMemory as error:
-        reason, next_step = _reason(error).partition(";")[0], "ask again later, or send a smaller picture"
+        reason, _ = _reason_and_step(error)
+        next_step = "ask again later, or send a smaller picture"
         raise Refusal(503, "out_of_memory", f"image: {reason}", next_step) from error
     except InputError as error:
         raise _bad_picture(error) from error
@@ -138,27 +139,25 @@ def _check_size(image: bytes, limits: Limits) -> None:
     try:
         image_size(image, max_pixels=limits.pixels)
     except PictureTooLarge as error:
-        raise Refusal(
-            413,
-            "picture_too_large",
-            f"image: {_reason(error).partition(';')[0]}",
-            "make it smaller, or have the service started with a larger --max-pixels",
-        ) from error
+        reason, _ = _reason_and_step(error)
+        next_step = "make it smaller, or have the service started with a larger --max-pixels"
+        raise Refusal(413, "picture_too_large", f"image: {reason}", next_step) from error
     except InputError as error:
         raise _bad_picture(error) from error
 
 
 def _bad_picture(error: InputError) -> Refusal:
+    reason, next_step = _reason_and_step(error)
     return Refusal(
-        400,
-        "bad_picture",
-        f"image: {_reason(error)}",
-        "send a JPEG, PNG, WebP, BMP, TIFF, GIF or PPM file",
+        400, "bad_picture", f"image: {reason}", next_step or "send a JPEG, PNG, WebP, BMP, TIFF, GIF or PPM file"
     )
 
 
-def _reason(error: InputError) -> str:
-    return str(error).removeprefix("the picture: ")
+def _reason_and_step(error: InputError) -> tuple[str, str]:
+    """Take apart what an error says, as an answer has a place for each; the step is empty where it names none."""
+    text = str(error).removeprefix("the picture: ")
+    reason, found, next_step = text.rpartition("; ")
+    return (reason, next_step) if found else (text, "")
 
 
 def _overlay(result: Result) -> Overlay:

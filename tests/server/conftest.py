@@ -12,7 +12,7 @@ from PIL import Image
 
 @pytest.fixture(scope="session")
 def service(serving: Callable[..., object]) -> Iterator[object]:
-    with serving("--max-upload", "4", "--max-pixels", "2") as running:
+    with serving("--max-upload", "4", "--max-pixels", "2000000") as running:
         yield running
 
 

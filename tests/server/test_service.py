@@ -185,7 +185,7 @@ def written_bytes(process: int) -> int:
     return int(Path(f"/proc/{process}/io").read_text().split("wchar:")[1].split()[0])
 
 
-@pytest.mark.parametrize("option", ["--port=99999", "--port=-1", "--threads=0"])
+@pytest.mark.parametrize("option", ["--port=99999", "--port=-1", "--threads=0", "--max-pixels=0", "--max-pixels=0.5"])
 def test_an_option_out_of_range_is_wrong_usage(option: str) -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "gbdgc", "serve", option], capture_output=True, text=True, timeout=60

@@ -27,7 +27,7 @@ def serve(
     port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8000,
     token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
     max_upload: Annotated[float, Parameter(validator=_positive)] = 20.0,
-    max_pixels: Annotated[float, Parameter(validator=_positive)] = 50.0,
+    max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = 50_000_000,
     queue: Annotated[int, Parameter(validator=Number(gte=1))] = 16,
     timeout: Annotated[float, Parameter(validator=_positive)] = 30.0,
     threads: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
@@ -49,7 +49,7 @@ def serve(
     max_upload
         Largest upload, in megabytes.
     max_pixels
-        Largest picture, in megapixels.
+        Refuse larger pictures.
     queue
         Requests under way at one time; further ones are answered 503.
     timeout
@@ -67,7 +67,7 @@ def serve(
     from gbdgc.counter import Counter
     from gbdgc.server import Limits, create_app
 
-    limits = Limits(round(max_upload * 1e6), round(max_pixels * 1e6), queue, timeout)
+    limits = Limits(round(max_upload * 1e6), max_pixels, queue, timeout)
     token = token if token is None else token.strip()  # files of environment variables may end in spaces
     if token == "":
         raise InputError("--token: it is empty; give one, or leave it out for a service open to all who reach it")

@@ -72,6 +72,18 @@ def test_no_window_is_larger_than_asked_for() -> None:
     assert all(height <= 400 and width <= 400 and height % 16 == width % 16 == 0 for _, _, height, width in seen)
 
 
+def test_a_check_that_raises_ends_the_count_before_the_next_window() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def enough() -> None:
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tiling.count_cells(watch(brightness, seen), [picture(1000, 700)], tile=400, check=enough)
+    assert len(seen) == 2
+
+
 def test_pictures_of_one_size_go_together_and_stay_apart() -> None:
     images, seen = [picture(50, 70, seed) for seed in range(3)], []
     cells = tiling.count_cells(watch(brightness, seen), images)

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -132,8 +132,12 @@ class Counter:
     def __call__(self, source: Picture | Iterable[Picture]) -> Result | list[Result]:
         """Count one picture, or each of several; a list gives a list, in its order."""
         if isinstance(source, str | os.PathLike | bytes | Image.Image | np.ndarray) or not isinstance(source, Iterable):
-            return self._count([_open(source, self.max_pixels)])[0]
+            return self.count(source)
         return list(self.each(source))
+
+    def count(self, picture: Picture, *, check: Callable[[], None] | None = None) -> Result:
+        """Count one picture; ``check`` is called before each of its windows, and what it raises ends the count."""
+        return self._count([_open(picture, self.max_pixels)], check)[0]
 
     def each(self, sources: Iterable[Picture]) -> Iterator[Result]:
         """Count pictures one after another as they are asked for; up to ``batch`` of one size in a row go together.
@@ -176,7 +180,7 @@ class Counter:
             result = self._count([_Opened(frame.image, name)])[0]
             yield replace(result, time=frame.time, smoothed=smoother(result.count, frame.time))
 
-    def _count(self, pictures: Sequence["_Opened"]) -> list[Result]:
+    def _count(self, pictures: Sequence["_Opened"], check: Callable[[], None] | None = None) -> list[Result]:
         """Count pictures of one size together."""
         if not pictures:
             return []
@@ -186,9 +190,9 @@ class Counter:
         stride = 1 if height * width <= _FINE_PIXELS else _COARSE_STRIDE
         seen = [limit_side(image, self.max_side) for image in images]
         if seen[0].shape == images[0].shape:
-            cells = tiling.count_cells(self.engine, seen, stride=stride, tile=self.tile)
+            cells = tiling.count_cells(self.engine, seen, stride=stride, tile=self.tile, check=check)
         else:
-            densities = tiling.count_cells(self.engine, seen, tile=self.tile)
+            densities = tiling.count_cells(self.engine, seen, tile=self.tile, check=check)
             cells = np.stack([tiling.regrid(density, height, width, stride) for density in densities])
         verdicts = self._judge(seen)
         milliseconds = 1000 * (time.perf_counter() - started) / len(images)

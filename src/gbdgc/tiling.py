@@ -68,7 +68,14 @@ def check_tile(tile: int) -> int:
     return tile // GRID * GRID
 
 
-def count_cells(engine: Density, images: Sequence[RGB], *, stride: int = 1, tile: int = TILE) -> NDArray[np.float32]:
+def count_cells(
+    engine: Density,
+    images: Sequence[RGB],
+    *,
+    stride: int = 1,
+    tile: int = TILE,
+    check: Callable[[], None] | None = None,
+) -> NDArray[np.float32]:
     """Return the people in each cell of ``stride`` x ``stride`` pixels, for pictures of one size, one map each.
 
     Parameters
@@ -77,11 +84,14 @@ def count_cells(engine: Density, images: Sequence[RGB], *, stride: int = 1, tile
     images : pictures of one size.
     stride : a divisor of 16; the last row and column of cells end at the picture's border.
     tile : pictures with a longer side are counted in windows of at most this side.
+    check : called before each window; what it raises ends the count.
     """
     height, width = images[0].shape[:2]
     cells = np.zeros((len(images), math.ceil(height / stride), math.ceil(width / stride)), dtype=np.float32)
     for rows in spans(height, tile):
         for columns in spans(width, tile):
+            if check is not None:
+                check()
             windows = [image[rows.window, columns.window] for image in images]
             density_BHW = engine(stack(windows))[:, 0, rows.core, columns.core]
             down = slice(rows.core_start // stride, math.ceil(rows.core_stop / stride))

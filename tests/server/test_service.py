@@ -135,10 +135,10 @@ def test_a_fault_of_ours_is_answered_logged_and_counted_like_anything_else(
 
 
 def test_want_of_memory_is_not_called_a_bad_picture(street: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    def starved(*_: object) -> None:
+    def starved(*_: object, **__: object) -> None:
         raise NotEnoughMemory("the picture: not enough memory for 9 x 9 pixels; count a smaller one")
 
-    monkeypatch.setattr(gbdgc.Counter, "__call__", starved)
+    monkeypatch.setattr(gbdgc.Counter, "count", starved)
     answer, _ = ask_in_this_process(street)
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "out_of_memory"
@@ -166,6 +166,20 @@ def test_a_stop_finishes_the_work_at_hand(serving: Serving, large: bytes) -> Non
         assert "Traceback" not in service.log.read_text()
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{service.url}/v1/health")
+
+
+def test_a_count_that_nobody_waits_for_holds_up_neither_others_nor_the_stop(serving: Serving, street: bytes) -> None:
+    huge = BytesIO()
+    Image.new("RGB", (8000, 8000), (90, 120, 60)).save(huge, "PNG", compress_level=1)
+    with serving("--timeout", "8", "--max-pixels", "64000000") as service:
+        answer = post(service.url, huge.getvalue())
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_slow")
+        assert post(service.url, street).status_code == 200
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{service.url}/v1/count", files={"image": huge.getvalue()}, timeout=2)
+        service.process.send_signal(signal.SIGTERM)
+        service.process.wait(timeout=30)
+        assert "Traceback" not in service.log.read_text()
 
 
 def test_an_upload_never_touches_the_disk(service: Any) -> None:

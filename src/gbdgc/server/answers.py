@@ -15,6 +15,7 @@ from gbdgc.result import Result
 from gbdgc.result.drawing import layer
 from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.upload import Upload, bad_zones
+from gbdgc.server.work import Check
 
 _GRID = 160
 """Cells along the longer side of the density that is sent: fine enough for zones, small enough for every frame."""
@@ -89,11 +90,11 @@ _ABOUT = ("backbone", "method", "selection", "epoch", "max_side")
 """Of what a model file says of itself, this is for everybody; the rest may name folders of whoever trained it."""
 
 
-def count_upload(counter: Counter, upload: Upload, limits: Limits) -> Count:
-    """Do what was asked. Runs in the counting thread."""
+def count_upload(counter: Counter, upload: Upload, limits: Limits, check: Check) -> Count:
+    """Do what was asked, or give up where ``check`` says so. Runs in the counting thread."""
     _check_size(upload.image, limits)
     try:
-        result = counter(upload.image)
+        result = counter.count(upload.image, check=check)
     except NotEnoughMemory as error:
         reason, _ = _reason_and_step(error)
         next_step = "ask again later, or send a smaller picture"

@@ -110,7 +110,7 @@ def _zones(text: str, limits: Limits) -> tuple[Zone, ...]:
         zones = zones_from_json(text, most=limits.zones)
     except InputError as error:
         raise bad_zones(str(error).removeprefix("zones: ")) from error
-    # What each costs grows with the picture, and the one thread that counts cannot be stopped.
+    # What each costs grows with the picture, and the one thread that counts does not give up in the midst of them.
     if (corners := sum(len(zone.corners) for zone in zones)) > limits.corners:
         raise bad_zones(f"{corners:,} corners in all, over the limit of {limits.corners:,}")
     return zones

@@ -8,6 +8,7 @@ each picture already.
 
 import asyncio
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,13 @@ from gbdgc.server.limits import Refusal
 T = TypeVar("T")
 
 _NEWEST_WEIGHS = 0.2
+
+Check = Callable[[], None]
+"""What work calls now and then: it raises `GivenUp` when nobody waits for the work any more."""
+
+
+class GivenUp(Exception):
+    """Ends work that nobody waits for; no thread can be stopped from outside."""
 
 
 class Line:
@@ -32,6 +40,7 @@ class Line:
         self.taken = 0
         self.seconds = seconds
         self._usual_seconds = 1.0
+        self._closed = threading.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="counter")
 
     @contextmanager
@@ -51,12 +60,17 @@ class Line:
         finally:
             self.taken -= 1
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[Check], T]) -> T:
         """Do the work in the thread, behind the work of those who came before."""
-        future = self._thread.submit(self._timed, work)
+        left = threading.Event()
+
+        def check() -> None:
+            if left.is_set() or self._closed.is_set():
+                raise GivenUp
+
+        future = self._thread.submit(self._timed, work, check)
         try:
             async with asyncio.timeout(self.seconds):
-                # What has begun cannot be stopped, and ends by itself soon; what still waits is cancelled with us.
                 return await asyncio.wrap_future(future)
         except TimeoutError as error:
             raise Refusal(
@@ -66,15 +80,19 @@ class Line:
                 "ask again later, or send a smaller picture",
                 self._retry_after(),
             ) from error
+        finally:
+            # Also when a stop cancels us. What has begun ends at its next check; what still waits never begins.
+            left.set()
 
     def close(self) -> None:
-        """Finish the work at hand."""
-        self._thread.shutdown(wait=True)
+        """Give up the work at hand: by now all who waited for it are answered, or were cut off."""
+        self._closed.set()
+        self._thread.shutdown(wait=True, cancel_futures=True)
 
-    def _timed(self, work: Callable[[], T]) -> T:
+    def _timed(self, work: Callable[[Check], T], check: Check) -> T:
         started = time.perf_counter()
         try:
-            return work()
+            return work(check)
         finally:
             self._usual_seconds += _NEWEST_WEIGHS * (time.perf_counter() - started - self._usual_seconds)
 

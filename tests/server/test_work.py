@@ -1,0 +1,83 @@
+"""The line alone: work that nobody waits for ends."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from gbdgc.server.limits import Refusal
+from gbdgc.server.work import Check, Line
+
+
+class Endless:
+    """Work that goes on until it is told to give up, or the test is over."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.ended = threading.Event()
+        self.test_is_over = threading.Event()
+
+    def __call__(self, check: Check) -> None:
+        self.begun.set()
+        try:
+            while not self.test_is_over.wait(0.01):
+                check()
+        finally:
+            self.ended.set()
+
+
+@pytest.fixture
+def endless() -> Iterator[Endless]:
+    work = Endless()
+    yield work
+    work.test_is_over.set()
+
+
+async def begin(line: Line, work: Endless) -> "asyncio.Task[None]":
+    running = asyncio.create_task(line.run(work))
+    while not work.begun.is_set():
+        await asyncio.sleep(0.01)
+    return running
+
+
+def test_work_that_takes_too_long_ends_and_the_next_in_line_is_done(endless: Endless) -> None:
+    async def ask() -> str:
+        line = Line(places=2, seconds=1)
+        with pytest.raises(Refusal) as refusal:
+            await line.run(endless)
+        assert refusal.value.code == "too_slow"
+        return await line.run(lambda _: "done")
+
+    assert asyncio.run(ask()) == "done"
+
+
+def test_work_whose_request_is_cut_off_ends(endless: Endless) -> None:
+    async def ask() -> None:
+        running = await begin(Line(places=2, seconds=600), endless)
+        running.cancel()
+        await asyncio.wait([running])
+
+    asyncio.run(ask())
+    assert endless.ended.wait(10)
+
+
+def test_a_closed_line_ends_what_has_begun_and_never_begins_the_rest(endless: Endless) -> None:
+    later = Endless()
+
+    async def ask() -> None:
+        line = Line(places=2, seconds=600)
+        waiting = [await begin(line, endless), asyncio.create_task(line.run(later))]
+        await asyncio.sleep(0)
+        # A close that waits for the work would wait for ever, and this test with it.
+        rescue = threading.Timer(10, endless.test_is_over.set)
+        rescue.start()
+        started = time.perf_counter()
+        line.close()
+        rescue.cancel()
+        assert time.perf_counter() - started < 5
+        await asyncio.wait(waiting)
+
+    asyncio.run(ask())
+    assert not later.begun.is_set()

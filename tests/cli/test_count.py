@@ -99,10 +99,10 @@ def test_each_source_becomes_one_line_of_json_and_a_bad_file_stops_nobody(whole:
         assert sum(record["zones"].values()) == pytest.approx(record["count"], abs=0.01)
 
 
-def test_stderr_names_the_bad_file_the_rate_and_at_last_the_folder(whole: tuple[Answer, Path]) -> None:
+def test_stderr_names_the_bad_file_the_progress_and_at_last_the_folder(whole: tuple[Answer, Path]) -> None:
     answer, folder = whole
     assert "failed: in/m.jpg: damaged or truncated" in answer.stderr
-    assert "images/s" in answer.stderr
+    assert "7/7" in answer.stderr
     assert "Traceback" not in answer.stderr
     *_, summary, last = answer.stderr.splitlines()
     assert summary == "12 counted; 1 failed, listed in errors.csv"

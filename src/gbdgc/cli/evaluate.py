@@ -1,7 +1,6 @@
 """`gbdgc eval`."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -61,7 +60,7 @@ def evaluate(
         Another run's folder or predictions.csv, to compare with picture by picture.
     """
     from gbdgc.cli.count import wrong_option
-    from gbdgc.errors import InputError, UsageError
+    from gbdgc.errors import UsageError
     from gbdgc.evaluation import PREDICTIONS, write_nwpu_submission
     from gbdgc.evaluation import evaluate as run_evaluation
     from gbdgc.progress import stderr, stdout
@@ -76,23 +75,18 @@ def evaluate(
     if submission is not None:
         split = split or "test"
         _check_submission(data[0], read_as, split)
-    try:
-        done = run_evaluation(
-            weights,
-            data,
-            split=split,
-            format=read_as,
-            max_side=max_side,
-            tile=tile,
-            engine=engine,
-            against=against,
-            out=out,
-            resume=resume,
-        )
-    except InputError:
-        if split not in (None, "all"):
-            _require_split(data, read_as, split)
-        raise
+    done = run_evaluation(
+        weights,
+        data,
+        split=split,
+        format=read_as,
+        max_side=max_side,
+        tile=tile,
+        engine=engine,
+        against=against,
+        out=out,
+        resume=resume,
+    )
     if format == "json":
         sys.stdout.write(_text_of(done.folder / "summary.json") + "\n")
     elif format == "csv":
@@ -125,18 +119,6 @@ def _check_submission(place: Path, read_as: str, split: str) -> None:
 
     dataset = load_dataset(place, read_as, skip_bad=True)
     check_nwpu_ids(sample.id for sample in dataset if split in ("all", sample.split))
-
-
-def _require_split(data: Sequence[Path], read_as: str, split: str) -> None:
-    """Name the data that has no such split: of all that can fail, this one is a wrong option."""
-    from gbdgc.data import load_dataset
-    from gbdgc.errors import UsageError
-
-    for place in data:
-        there = load_dataset(place, read_as, skip_bad=True).split_sizes()
-        if split not in there:
-            names = ", ".join(name or "no split" for name in there)
-            raise UsageError(f"--split {split}: {place} has no such part; there are: {names}; or count --split all")
 
 
 def _text_of(path: Path) -> str:

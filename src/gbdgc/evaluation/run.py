@@ -15,7 +15,7 @@ from gbdgc.checkpoint import model_file
 from gbdgc.counter import Counter
 from gbdgc.data import Dataset, load_dataset, unique_name
 from gbdgc.engines import EngineName
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 from gbdgc.evaluation.counting import Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.metrics import Summary, compare, full_summary
@@ -144,6 +144,9 @@ def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:
     chosen = split or _usual_split(dataset)
     if chosen == "all":
         return dataset, chosen
+    if chosen not in (there := dataset.split_sizes()):
+        names = ", ".join(name or "no split" for name in there)
+        raise UsageError(f"{place}: no part {chosen!r}; there are: {names}. Choose one by --split, or all of it")
     if dataset.problems:
         return load_dataset(place, format, skip_bad=True, split=chosen), chosen
     return dataset.where(chosen), chosen

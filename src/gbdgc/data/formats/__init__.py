@@ -20,7 +20,7 @@ from gbdgc.data.formats import (
 )
 from gbdgc.data.formats.entry import Entry, Reader
 from gbdgc.data.manifest import Dataset
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, UsageError
 
 __all__ = ["READERS", "WRITERS", "Entry", "Reader", "looks_like", "reader_named", "recognise"]
 
@@ -94,5 +94,5 @@ def reader_named(name: str) -> str:
     if key not in READERS:
         close = get_close_matches(key, READERS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are: auto, {', '.join(READERS)}"
-        raise InputError(f"no format {name!r}; {hint}")
+        raise UsageError(f"no format {name!r}; {hint}")
     return key

@@ -276,7 +276,7 @@ def bundled_model() -> Path:
     path = Path(str(files("gbdgc") / BUNDLED))
     if not path.exists():
         raise InputError(
-            f"{path}: this installation has no bundled model; train one (docs/training.md) "
-            "and give its run folder, or install a released gbdgc"
+            f"{path}: this installation has no bundled model; train one (docs/training.md) and give its run folder, "
+            "or install gbdgc again from a whole clone"
         )
     return path

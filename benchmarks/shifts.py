@@ -1,9 +1,10 @@
 """How a model counts its own source when that is made to look different: what settings are chosen by.
 
-    python benchmarks/shifts.py RUN... [--pictures N]
+    python benchmarks/shifts.py RUN... [--pictures N] [--scales FACTOR...]
 
 RUN is a folder of `gbdgc train`. Its validation part, which training never saw, is counted as it is and under strong
-changes of light, colour, sharpness and scale: stand-ins for cameras that nobody has shown it. No target is looked at.
+changes of light, colour, sharpness and scale: stand-ins for cameras that nobody has shown it. With --scales it is
+counted at these sizes instead. No target is looked at.
 An error is relative to the mean count, so that runs on different sources can be read side by side.
 """
 
@@ -41,8 +42,9 @@ def tinted(image: RGB) -> RGB:
     return np.clip(image * np.array([1.25, 1.0, 0.65]), 0, 255).astype(np.uint8)
 
 
-SHIFTS: dict[str, Callable[[RGB], RGB]] = {
-    "as it is": lambda image: image,
+Shifts = dict[str, Callable[[RGB], RGB]]
+AS_IT_IS: Shifts = {"as it is": lambda image: image}
+SHIFTS: Shifts = {
     "half size": scaled(0.5),
     "double size": scaled(2.0),
     "dark": exposed(0.7, 1.8),
@@ -55,7 +57,7 @@ SHIFTS: dict[str, Callable[[RGB], RGB]] = {
 }
 
 
-def errors(run: Path, pictures: int | None) -> NDArray[np.float64]:
+def errors(run: Path, shifts: Shifts, pictures: int | None) -> NDArray[np.float64]:
     """Relative error under each shift."""
     config = load_config(run / "config.yaml")
     _, validation = load_source(config)
@@ -64,10 +66,10 @@ def errors(run: Path, pictures: int | None) -> NDArray[np.float64]:
     network, *_ = checkpoint.load_model(run / "checkpoints" / checkpoint.BEST)
     network.eval()
     samples = list(validation)[:pictures]
-    missed = np.zeros((len(samples), len(SHIFTS)))
+    missed = np.zeros((len(samples), len(shifts)))
     for row, sample in enumerate(track(samples, run.name, unit="pictures")):
         image = transforms.limit_side(read_image(sample.image), config.data.max_side)
-        for column, shift in enumerate(SHIFTS.values()):
+        for column, shift in enumerate(shifts.values()):
             with torch.inference_mode():
                 pixels = torch.from_numpy(transforms.normalise(np.ascontiguousarray(shift(image))))[None]
                 missed[row, column] = float(network.count_map(pixels).double().sum()) - (sample.count or 0)
@@ -78,10 +80,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     parser.add_argument("--pictures", type=int, help="only the first N of the validation part")
+    parser.add_argument("--scales", nargs="+", type=float, metavar="FACTOR", help="only these changes of size")
     given = parser.parse_args()
-    found = {run.name: errors(run, given.pictures) for run in given.runs}
+    chosen = {f"{factor:g} x the size": scaled(factor) for factor in given.scales} if given.scales else SHIFTS
+    shifts = AS_IT_IS | chosen
+    found = {run.name: errors(run, shifts, given.pictures) for run in given.runs}
     table = Table("shift", *found, title="error / mean count, on the source's validation part")
-    for index, name in enumerate(SHIFTS):
+    for index, name in enumerate(shifts):
         table.add_row(name, *(f"{error[index]:.3f}" for error in found.values()))
     table.add_section()
     table.add_row("mean over shifts", *(f"{error[1:].mean():.3f}" for error in found.values()))

@@ -98,14 +98,10 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """Put the moments back; settings such as the rate come from the config, not from the file."""
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         number, name = key.split("/", 1)
-        like = parameters[int(number)]
-        # Files know no memory layout, and a step over moments in another layout than their weights takes twice as long.
-        moment = torch.empty_like(like, device="cpu").copy_(tensor) if tensor.shape == like.shape else tensor
-        state.setdefault(int(number), {})[name] = moment
+        state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 

@@ -70,7 +70,7 @@ def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None 
         graph = write_graph(network, folder / "graph.onnx")
         if inputs is not None:
             # Rounding to 8 bits moves all counts by nearly one factor. The head, which stays in 32, takes it back.
-            write(graph, trial := folder / out.name, description, inputs)
+            write(graph, trial := folder / f"trial{out.suffix}", description, inputs)
             scale_density(graph, 1 / _gain(network, trial, inputs))
         write(graph, out, description, inputs)
 

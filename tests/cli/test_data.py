@@ -58,7 +58,7 @@ def bad(tmp_path: Path) -> Path:
 def test_check_of_good_data_ends_well_and_says_where_the_sheet_is(run, good, tmp_path):
     answer = run("check", good)
     assert answer.returncode == 0
-    assert "3 pictures read as manifest, no things wrong" in answer.stdout
+    assert "3 pictures read as manifest, nothing wrong" in answer.stdout
     last = answer.stdout.splitlines()[-1]
     assert last == "contact sheet: runs/data-check/good-1/contact_sheet.html"
     assert (tmp_path / last.removeprefix("contact sheet: ")).is_file()
@@ -68,7 +68,7 @@ def test_check_of_good_data_ends_well_and_says_where_the_sheet_is(run, good, tmp
 def test_check_says_once_that_nothing_is_wrong(run, tmp_path):
     answer = run("check", write_manifest(tmp_path / "good", {"a": [[3, 4]], "b": [[5, 6]]}))
     assert [line.split(":")[0] for line in answer.stdout.splitlines()] == [
-        "2 pictures read as manifest, no things wrong",
+        "2 pictures read as manifest, nothing wrong",
         "contact sheet",
     ]
 

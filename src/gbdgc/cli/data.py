@@ -134,7 +134,8 @@ def check(
         if findings:
             stdout.print(findings_table(findings))
         stdout.print(
-            f"{len(dataset)} pictures read as {dataset.format}, {wrong or 'no'} thing{'s' * (wrong != 1)} wrong",
+            f"{len(dataset)} pictures read as {dataset.format}, "
+            + (f"{wrong} thing{'s' * (wrong > 1)} wrong" if wrong else "nothing wrong"),
             markup=False,
         )
     _say_where(folder / "contact_sheet.html", as_json)

@@ -4,9 +4,23 @@
 class InputError(ValueError):
     """Something the user gave cannot be used.
 
-    The message names the thing, the reason and, where there is one, the next step. The command line prints it
-    without a traceback; everything else that is raised is a bug.
+    Parameters
+    ----------
+    thing : what is wrong: a file, a setting, a source; empty where the reason names it.
+    reason : why it cannot be used.
+    next_step : what to do about it, where there is something to do.
+
+    The command line and the service render the three parts; nothing else may take the text apart again. Everything
+    else that is raised is a bug.
     """
+
+    def __init__(self, thing: str, reason: str = "", next_step: str = "") -> None:
+        super().__init__(thing, reason, next_step)
+        self.thing, self.reason, self.next_step = thing, reason, next_step
+
+    def __str__(self) -> str:
+        said = ": ".join(part for part in (self.thing, self.reason) if part)
+        return f"{said}; {self.next_step}" if self.next_step else said
 
 
 class UsageError(InputError):

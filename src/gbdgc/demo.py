@@ -4,7 +4,6 @@ Draws a source with several latent domains and targets that it does not have, tr
 the same way, counts the targets, says how well the domains were found, and writes the report.
 """
 
-import csv
 import sys
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from gbdgc.evaluation import evaluate
 from gbdgc.models.weights import load_weights
 from gbdgc.progress import stderr, stdout
 from gbdgc.report import write_report
-from gbdgc.runs import new_run_folder
-from gbdgc.training import Run, train
+from gbdgc.runs import TrainingRun, new_run_folder
+from gbdgc.training import train
 
 METHODS = {"gbdgc": "gbdgc", "erm": "plain regression"}
 TRAIN, TEST = 60, 12
@@ -42,7 +41,7 @@ def main() -> None:
     stdout.print(f"run: {folder}", soft_wrap=True, markup=False)
 
 
-def train_one(method: str, source: Path, folder: Path) -> Run:
+def train_one(method: str, source: Path, folder: Path) -> TrainingRun:
     """Train the demo's preset with one method, from ImageNet weights where they are to be had."""
     stderr.print(f"training {METHODS[method]}")
     overrides = [f"data.source=[{source}]", f"method.name={method}"]
@@ -57,7 +56,7 @@ def train_one(method: str, source: Path, folder: Path) -> Run:
     return run
 
 
-def errors_of(run: Run, targets: Path) -> Errors:
+def errors_of(run: TrainingRun, targets: Path) -> Errors:
     """Return the errors on the source's kept-aside part and on each unseen target."""
     kept = min((record["validation"] for record in run.metrics), key=lambda errors: errors["mae"])
     done = evaluate(run.best, sorted(targets.iterdir()), out=run.folder / "eval")
@@ -73,11 +72,9 @@ def comparison(errors: dict[str, Errors]) -> Table:
     return table
 
 
-def domain_agreement(run: Run) -> float:
+def domain_agreement(run: TrainingRun) -> float:
     """Return the adjusted Rand index of the last pseudo-domains to the domains that were drawn."""
-    newest = max((run.folder / "domains").glob("*.csv"))
-    with newest.open(newline="") as file:
-        found = {row["id"]: row["domain"] for row in csv.DictReader(file)}
+    found = run.domains[-1]
     source = load_dataset(run.folder.parent / "data" / "source")
     return float(adjusted_rand_score([source.by_id(id).tags["domain"] for id in found], list(found.values())))
 

@@ -4,7 +4,6 @@ A cell is a source, a target, a variant and a seed; its result is one small JSON
 behind it lies in a folder named by what was trained, so that cells of all targets, and of other benchmarks, share it.
 """
 
-import csv
 import hashlib
 import json
 import os
@@ -14,18 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gbdgc import __version__, checkpoint
+from gbdgc import __version__
 from gbdgc.benchmark.plan import LAST_EPOCHS, MAX_SIDE, Job, plan, protocol
 from gbdgc.config import Config, differences, load_config, settings_that_matter
 from gbdgc.data import Dataset
 from gbdgc.domains import count_separation
 from gbdgc.engines import EngineName
 from gbdgc.errors import InputError, UsageError
-from gbdgc.evaluation import METRICS, PREDICTIONS, evaluate
+from gbdgc.evaluation import METRICS, evaluate
 from gbdgc.evaluation.run import SELECTION
 from gbdgc.files import atomic_write
 from gbdgc.progress import stderr
-from gbdgc.training import Run, train
+from gbdgc.runs import Domains, TrainingRun
+from gbdgc.training import train
 from gbdgc.training.state import load_training_part
 
 Cell = dict[str, Any]
@@ -147,19 +147,17 @@ def _finished_cell(path: Path, config: Config, engine: EngineName | None) -> Cel
     return cell
 
 
-def _trained(config: Config, folder: Path) -> Run:
+def _trained(config: Config, folder: Path) -> TrainingRun:
     """Train, go on with a training that was broken off, or return the one that is done."""
-    finished = folder / "finished"
-    if finished.exists():
-        return Run(folder, finished=True)
-    run = train(config, folder=folder, resume=(folder / "config.yaml").exists())
+    run = TrainingRun(folder)
+    if not run.finished:
+        run = train(config, folder=folder, resume="auto")
     if not run.finished:
         raise Interrupted(folder)
-    finished.touch()
     return run
 
 
-def _count_target(run: Run, model: Path, name: str, target: str, settings: Settings) -> Cell:
+def _count_target(run: TrainingRun, model: Path, name: str, target: str, settings: Settings) -> Cell:
     """Count a target's test part by a model of the run, into a folder of its own that survives an interruption."""
     folder = run.folder / "eval" / (name if settings.engine in {None, "torch"} else f"{name}-{settings.engine}")
     evaluation = evaluate(
@@ -168,16 +166,16 @@ def _count_target(run: Run, model: Path, name: str, target: str, settings: Setti
         max_side=MAX_SIDE.get(target),
         engine=settings.engine,
         out=folder,
-        resume=(folder / PREDICTIONS).exists(),
+        resume="auto",
     )
     errors = evaluation.summary["data"][target]
     kept = {key: errors[key] for key in ("split", "format", "max_side", "images", "unreadable", *METRICS)}
     return {"engine": evaluation.summary["engine"]} | kept
 
 
-def _steadiness(run: Run, target: str, settings: Settings) -> Cell:
+def _steadiness(run: TrainingRun, target: str, settings: Settings) -> Cell:
     """Return the target's error after each of the last epochs."""
-    models = sorted((run.folder / "checkpoints").glob(checkpoint.EPOCHS))
+    models = run.epoch_models
     if len(models) < LAST_EPOCHS:
         raise InputError(
             f"{run.folder}: keeps {len(models)} of its last {LAST_EPOCHS} epochs; delete it, and it is trained again"
@@ -190,26 +188,21 @@ def _steadiness(run: Run, target: str, settings: Settings) -> Cell:
     return cell
 
 
-def _separation(run: Run, source: Dataset) -> Cell:
+def _separation(run: TrainingRun, source: Dataset) -> Cell:
     """Return how far apart the pseudo-domains' median counts were before the first epoch, and are after the last."""
-    first, *_, last = sorted((run.folder / "domains").glob("epoch_*.csv"))
-    return {"images": len(_labels(last)), "before": _spread(first, source), "after": _spread(last, source)}
+    first, *_, last = run.domains
+    return {"images": len(last), "before": _spread(first, source), "after": _spread(last, source)}
 
 
-def _spread(path: Path, source: Dataset) -> dict[str, float]:
-    labels = _labels(path)
-    spread = count_separation(list(labels.values()), [source.by_id(id).count or 0 for id in labels])
+def _spread(domains: Domains, source: Dataset) -> dict[str, float]:
+    spread = count_separation(list(domains.values()), [source.by_id(id).count or 0 for id in domains])
     return {"delta_median": spread.delta_median, "sigma_median": spread.sigma_median}
 
 
-def _labels(path: Path) -> dict[str, int]:
-    with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
-        return {line["id"]: int(line["domain"]) for line in csv.DictReader(file)}
-
-
-def _describe(benchmark: str, job: Job, target: str | None, config: Config, settings: Settings, run: Run) -> Cell:
+def _describe(
+    benchmark: str, job: Job, target: str | None, config: Config, settings: Settings, run: TrainingRun
+) -> Cell:
     """Return what a reader of the result needs to know of how it was made."""
-    trained_by = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
     return {
         "benchmark": benchmark,
         "source": job.source,
@@ -221,7 +214,7 @@ def _describe(benchmark: str, job: Job, target: str | None, config: Config, sett
         "epochs": config.train.epochs,
         "selection": SELECTION[config.train.selection],
         "gbdgc": __version__,
-        "commit": trained_by["commit"],
+        "commit": run.environment["commit"],
         "settings": _settings(config),
     }
 

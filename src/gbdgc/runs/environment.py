@@ -1,82 +1,26 @@
-"""Run folders: ``runs/<command>/<name>-<n>/``, each with what is needed to repeat the run."""
+"""What a run was made with: versions, machine, command and commit."""
 
-import glob
 import json
 import os
 import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from gbdgc.errors import InputError
-from gbdgc.files import atomic_write, make_folder
+from gbdgc.files import atomic_write
 
+ENVIRONMENT = "environment.json"
 _PACKAGES = ("gbdgc", "torch", "lightning-fabric", "numpy", "scipy", "scikit-learn", "numba", "pillow")
 _SECRET = r"((?:pass?|passw(?:or)?d|passphrase|pwd|psw|token|key|secret|auth|sig|signature)=)"
 _SECRET_IN_PATH = re.compile(_SECRET + r"[^/&]*?(?=_[a-z]+=|[/&]|$)", re.IGNORECASE)
 _SECRET_IN_QUERY = re.compile(_SECRET + r"[^&]*", re.IGNORECASE)
 
 
-def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path:
-    """Make and return the next free numbered folder; safe when several processes ask at once."""
-    parent = make_folder(Path(root) / command)
-    number = 1
-    while True:
-        folder = parent / f"{name}-{number}"
-        try:
-            folder.mkdir()
-            return folder
-        except FileExistsError:
-            number += 1
-        except OSError as error:
-            raise InputError(f"{folder}: this folder cannot be made ({error.strerror}); work in another") from error
-
-
-@contextmanager
-def claim(folder: Path) -> Iterator[None]:
-    """Keep other processes from working in a run's folder; where the system has no such lock, nothing is kept.
-
-    The system lets go of it when the process ends, however it ends.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(
-                f"{folder}: another process is at work there; wait for it, or choose another folder"
-            ) from error
-        except OSError:  # a file system without locks
-            pass
-        yield
-    finally:
-        os.close(handle)
-
-
-def newest_run_folder(
-    command: str, name: str, root: str | os.PathLike[str] = "runs", *, marker: str = "config.yaml"
-) -> Path | None:
-    """Return the run of that name with the highest number; a folder without the ``marker`` file was never begun."""
-    numbered = {}
-    for folder in (Path(root) / command).glob(f"{glob.escape(name)}-*"):
-        number = folder.name.removeprefix(f"{name}-")
-        if number.isdigit() and (folder / marker).exists():
-            numbered[int(number)] = folder
-    return numbered[max(numbered)] if numbered else None
-
-
 def write_environment(folder: Path) -> None:
     """Write ``environment.json``: versions, machine, command and commit."""
-    with atomic_write(folder / "environment.json", "w") as file:
+    with atomic_write(folder / ENVIRONMENT, "w") as file:
         json.dump(environment(), file, indent=2)
 
 

@@ -1,6 +1,5 @@
 """Run folders: numbered, each its own, resumed with the same settings only, and a clear word where there is none."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from gbdgc.runs import RunFolder, claim, new_run_folder, newest_run_folder
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    yield
 
 
 def opened(settings: dict[str, Any] | None = None, **options: Any) -> RunFolder:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +57,16 @@ def test_a_row_that_is_damaged_though_whole_is_named(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("name,count,note\na,1,\nb,2\n")
     with pytest.raises(InputError, match=r"row 3 is damaged \(2 cells under 3 columns\)"):
         Journal(tmp_path / "table.csv", COLUMNS).rows()
+    (tmp_path / "table.csv").write_text("name,count\na,1\n")
     with pytest.raises(InputError, match="its columns are not those of this run"):
-        (tmp_path / "table.csv").write_text("name,count\na,1\n")
         Journal(tmp_path / "table.csv", COLUMNS).recover()
 
 
 def test_a_disk_that_takes_no_more_is_named(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no full disk at hand")
-    os.symlink("/dev/full", tmp_path / "metrics.jsonl")
-    with pytest.raises(
-        InputError, match=r"metrics\.jsonl: could not be written \(No space left on device\); make room"
-    ):
+    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"metrics\.jsonl: could not be written \(No space left on device\); make"):
         Journal(tmp_path / "metrics.jsonl").append({"epoch": 1})
 
 

@@ -14,11 +14,6 @@ PARTS = {
 """What each is mixed from, and its seed: A, B and Q have no domain in common, as the real three have no camera."""
 
 
-def is_drawn(name: str) -> bool:
-    """Tell whether a data set, or one part of a joint one, is drawn."""
-    return name.startswith("drawn")
-
-
 def draw_benchmark_data(
     dest: str | os.PathLike[str], *, train: int = 48, test: int = 24, size: tuple[int, int] = (640, 480)
 ) -> dict[str, Path]:

@@ -4,7 +4,8 @@ import pytest
 
 from gbdgc import published
 from gbdgc.benchmark import BENCHMARKS, Settings
-from gbdgc.benchmark.plan import Job, plan
+from gbdgc.benchmark.declaration import Job
+from gbdgc.benchmark.tables import find_benchmark
 from gbdgc.config import Config
 from gbdgc.errors import InputError
 from gbdgc.methods import build_method
@@ -14,7 +15,7 @@ ALL = ["SHA", "SHB", "QNRF", "NWPU"]
 
 
 def jobs(benchmark: str, names: list[str]) -> list[Job]:
-    return plan(benchmark, names, SIZES.__getitem__)
+    return find_benchmark(benchmark).jobs(names, SIZES.__getitem__)
 
 
 @pytest.mark.parametrize("benchmark", ["transfer", "partition", "k", "components"])

@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
-from gbdgc.benchmark import BENCHMARKS, Settings, build_tables, draw_benchmark_data, read_cells, run_benchmark
-from gbdgc.benchmark.grid import Interrupted
+from gbdgc.benchmark import BENCHMARKS, Benchmark, Settings, build_tables, read_cells, run_benchmark
+from gbdgc.benchmark.drawn import draw_benchmark_data
+from gbdgc.benchmark.layout import one_error_table
+from gbdgc.benchmark.measures import errors_on_target
+from gbdgc.benchmark.protocol import to_itself
+from gbdgc.benchmark.runner import Interrupted
 from gbdgc.cli.benchmark import benchmark as command
 from gbdgc.errors import InputError
 from gbdgc.training import run as training
@@ -55,9 +59,33 @@ def test_a_training_is_shared_by_all_tables_that_need_it(settings: Callable[...,
     assert shared["before"].keys() == {"delta_median", "sigma_median"}
 
 
+def test_a_new_table_is_one_declaration_and_one_line(
+    settings: Callable[..., Settings],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    dropout = Benchmark(
+        name="dropout",
+        caption="How much dropout the head has",
+        question="how much dropout is best",
+        variants={"dropout 0.5": ["model.dropout=0.5"], "dropout 0": ["model.dropout=0"]},
+        pairs=to_itself,
+        measure=errors_on_target,
+        layout=one_error_table,
+    )
+    monkeypatch.setitem(BENCHMARKS, "dropout", dropout)
+    cells = run_benchmark("dropout", settings())
+    assert [cell["settings"]["model.dropout"] for cell in cells] == [0.5, 0.0]
+    command("dropout", tables_only=True, out=tmp_path / "out", format="markdown")
+    table = capsys.readouterr().out
+    assert "### How much dropout the head has" in table
+    assert table.index("| dropout 0.5 | ours |") < table.index("| dropout 0 | ours |")
+
+
 def test_results_of_other_settings_are_not_mixed_into_a_table(settings: Callable[..., Settings]) -> None:
     run_benchmark("transfer", settings())
-    with pytest.raises(InputError, match=r"train\.epochs: 1 then, 2 now.*another --out"):
+    with pytest.raises(InputError, match=r"train\.epochs: 1 then, 2 now.*another folder of results"):
         run_benchmark("transfer", settings(epochs=2))
     run_benchmark("transfer", settings(overrides=["data.workers=0"]))
 
@@ -130,7 +158,7 @@ def test_only_the_sources_and_rows_asked_for_are_run(drawn: Data, settings: Call
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("benchmark", [name for name in BENCHMARKS if name != "steadiness"])
+@pytest.mark.parametrize("benchmark", [name for name in BENCHMARKS if name != "epoch_spread"])
 def test_each_of_the_papers_tables_can_be_filled(
     benchmark: str, drawn: Data, tiny: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -150,18 +178,18 @@ def test_each_of_the_papers_tables_can_be_filled(
 
 
 @pytest.mark.slow
-def test_steadiness_counts_the_target_after_each_of_the_last_epochs(
+def test_the_epoch_spread_counts_the_target_after_each_of_the_last_epochs(
     drawn: Data, settings: Callable[..., Settings], tmp_path: Path
 ) -> None:
     two = {"data": {name: drawn[name] for name in ("drawn A", "drawn B")}, "sources": ["drawn A"], "epochs": 4}
-    cells = run_benchmark("steadiness", settings(**two))
+    cells = run_benchmark("epoch_spread", settings(**two))
     assert [list(cell["by_epoch"]) for cell in cells] == [["epoch_002", "epoch_003", "epoch_004"]] * 4
     gbdgc = next(cell for cell in cells if cell["variant"] == "GBDGC")
     errors = [each["mae"] for each in gbdgc["by_epoch"].values()]
     assert len(set(errors)) == 3
     with pytest.raises(InputError, match="the last 3 epochs, and there are 2"):
-        run_benchmark("steadiness", settings(**(two | {"epochs": 2})))
-    (table,) = build_tables("steadiness", cells)
+        run_benchmark("epoch_spread", settings(**(two | {"epochs": 2})))
+    (table,) = build_tables("epoch_spread", cells)
     line = next(line for line in table.lines if line.labels == ("GBDGC",))
     mean, spread = (line.values[column].mean for column in table.columns)
     assert (mean, spread) == (pytest.approx(sum(errors) / 3), pytest.approx(max(errors) - min(errors)))
@@ -172,7 +200,7 @@ def test_steadiness_counts_the_target_after_each_of_the_last_epochs(
     for model in (tmp_path / "runs").glob("*/checkpoints/epoch_*"):
         model.unlink()
     with pytest.raises(InputError, match="keeps 0 of its last 3 epochs"):
-        run_benchmark("steadiness", settings(**two, out=tmp_path / "again"))
+        run_benchmark("epoch_spread", settings(**two, out=tmp_path / "again"))
 
 
 def test_targets_can_be_counted_by_another_engine(settings: Callable[..., Settings], tmp_path: Path) -> None:

@@ -151,17 +151,14 @@ def _summary(estimator: "Estimator") -> "Table":
 
 
 def _write_labels(path: Path, ids: list[str], estimator: "Estimator") -> None:
-    """One line a sample: id, domain, ball (empty where there are none), distance to the domain's center."""
-    import csv
-
-    from gbdgc.files import atomic_write
+    """One line per sample: id, domain, ball (empty where there are none), distance to the domain's center."""
+    from gbdgc.files import atomic_write, csv_line
 
     balls = getattr(estimator, "ball_labels_", [""] * len(ids))
     with atomic_write(path, "w") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["id", "domain", "ball", "distance"])
+        file.write(csv_line(["id", "domain", "ball", "distance"]))
         for name, domain, ball, distance in zip(ids, estimator.labels_, balls, _distances(estimator), strict=True):
-            lines.writerow([name, domain, ball, f"{distance:.6g}"])
+            file.write(csv_line([name, domain, ball, f"{distance:.6g}"]))
 
 
 def _write_picture(path: Path, figure: "Figure") -> None:

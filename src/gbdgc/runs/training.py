@@ -1,13 +1,14 @@
 """Reading the folder of a training run: its settings, its records, its domains and its models."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from gbdgc.errors import InputError
-from gbdgc.files import csv_rows
+from gbdgc.files import atomic_write, csv_line, csv_rows
 from gbdgc.runs.environment import ENVIRONMENT
 from gbdgc.runs.folder import CONFIG
 from gbdgc.runs.journal import Journal
@@ -94,6 +95,14 @@ class TrainingRun:
     @property
     def _discoveries(self) -> list[Path]:
         return sorted((self.folder / "domains").glob("epoch_*.csv"))
+
+    def write_domains(self, epoch: int, domains: Mapping[str, int], stability: Mapping[str, Any]) -> None:
+        """Write what one discovery found, and how it compares with the one before."""
+        path = self.folder / "domains" / f"epoch_{epoch:03d}"
+        with atomic_write(path.with_suffix(".csv"), "w") as file:
+            file.writelines(csv_line(row) for row in [("id", "domain"), *domains.items()])
+        with atomic_write(path.with_suffix(".json"), "w") as file:
+            json.dump({key: None if value != value else value for key, value in stability.items()}, file)  # no NaN
 
     def mark_finished(self, finished: bool) -> None:
         """Note that the run came to its end, or is on its way to it again."""

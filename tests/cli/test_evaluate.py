@@ -123,7 +123,7 @@ def test_the_run_is_named_even_where_its_submission_cannot_be_written(
     ("options", "message"),
     [
         ({"tile": 3}, "--tile=3: windows have a margin"),
-        ({"split": "foo"}, r"street\.jsonl: no part 'foo'; there are: test\. Choose one by --split"),
+        ({"split": "foo"}, r"street\.jsonl: no part 'foo'; there are: test; choose one as split, or"),
     ],
 )
 def test_an_option_that_cannot_be_meant_is_wrong_usage(

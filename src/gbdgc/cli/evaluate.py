@@ -49,7 +49,7 @@ def evaluate(
     engine
         What runs the model; onnx and openvino are faster on most CPUs, once the model is exported.
     resume
-        Go on with the newest run of this model, or with the one in --out.
+        Continue the newest run of this model, or the one in --out.
     out
         The run's folder.
     format
@@ -67,9 +67,9 @@ def evaluate(
     from gbdgc.tiling import check_tile
 
     if not data:
-        raise UsageError("name at least one data set to count: gbdgc eval WEIGHTS DATA...")
+        raise UsageError("", "name at least one data set to count", "gbdgc eval WEIGHTS DATA...")
     if submission is not None and len(data) > 1:
-        raise UsageError(f"--submission {submission} is for the one data set it is named after")
+        raise UsageError(f"--submission {submission}", "for the one data set it is named after")
     with wrong_option():
         check_tile(tile)
     if submission is not None:

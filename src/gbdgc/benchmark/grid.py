@@ -19,7 +19,6 @@ from gbdgc.benchmark.plan import LAST_EPOCHS, MAX_SIDE, Job, plan, protocol
 from gbdgc.config import Config, differences, load_config, settings_that_matter
 from gbdgc.data import Dataset
 from gbdgc.domains import count_separation
-from gbdgc.engines import EngineName
 from gbdgc.errors import InputError, UsageError
 from gbdgc.evaluation import METRICS, PREDICTIONS, evaluate
 from gbdgc.evaluation.run import SELECTION
@@ -53,7 +52,7 @@ class Settings:
     """The rows to fill; empty: all that the table has."""
     seeds: Sequence[int] = (0,)
     epochs: int | None = None
-    engine: EngineName | None = None
+    engine: str | None = None
     """What counts the targets; None: torch."""
     out: str | os.PathLike[str] = "results"
     """The folder of the small files: ``<out>/<benchmark>/cells/*.json`` and the tables."""
@@ -132,7 +131,7 @@ def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
     return Path(out) / benchmark / "cells"
 
 
-def _finished_cell(path: Path, config: Config, engine: EngineName | None) -> Cell | None:
+def _finished_cell(path: Path, config: Config, engine: str | None) -> Cell | None:
     if not path.exists():
         return None
     cell: Cell = json.loads(path.read_text(encoding="utf-8"))

@@ -79,6 +79,7 @@ def benchmark(
     from gbdgc.benchmark.grid import Interrupted
     from gbdgc.benchmark.pages import fill_page
     from gbdgc.benchmark.text import to_rich
+    from gbdgc.memory import keep_freed_memory
     from gbdgc.progress import stderr, stdout
 
     if not tables_only:
@@ -96,6 +97,7 @@ def benchmark(
             out=out,
             runs=runs,
         )
+        keep_freed_memory()
         try:
             run_benchmark(name, settings)
         except Interrupted as stopped:

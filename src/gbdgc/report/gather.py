@@ -14,10 +14,10 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from gbdgc import checkpoint
+from gbdgc.counting.trust import Trust
 from gbdgc.data import unique_name
 from gbdgc.errors import InputError
 from gbdgc.evaluation.table import PREDICTIONS, Row, read_table
-from gbdgc.trust import Trust
 
 Domains = dict[str, int]
 """The latent domain of each training picture, by its id, in the order of the training set."""

@@ -23,7 +23,6 @@ from gbdgc.progress import stderr
 from gbdgc.runs import TrainingRun
 
 if TYPE_CHECKING:
-    from gbdgc.engines import EngineName
 
 _OF_THE_CELL = ("name", "data.source", "train.seed")
 """Settings that a cell has under names of its own."""
@@ -96,7 +95,7 @@ def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
     return Path(out) / benchmark / "cells"
 
 
-def _finished_cell(path: Path, config: Config, engine: "EngineName | None") -> Cell | None:
+def _finished_cell(path: Path, config: Config, engine: str | None) -> Cell | None:
     if not path.exists():
         return None
     cell: Cell = json.loads(path.read_text(encoding="utf-8"))

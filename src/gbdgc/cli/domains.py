@@ -112,7 +112,7 @@ def _check_usage(source: Path, weights: Path | None, method: str, mode: str | No
 def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], NDArray[np.float32]]":
     """Return the ids of the pictures and the statistics of their features in the encoder of a model."""
     from gbdgc.checkpoint import load_model
-    from gbdgc.counter import bundled_model
+    from gbdgc.counting.counter import bundled_model
     from gbdgc.data import load_dataset
     from gbdgc.data.loading import descriptor_images
     from gbdgc.descriptors import describe

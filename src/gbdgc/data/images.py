@@ -117,32 +117,32 @@ def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator
     name = "the picture" if isinstance(source, bytes) else str(source)
     if isinstance(source, bytes):
         if not source:
-            raise InputError(f"{name}: there is nothing in it")
+            raise InputError(name, "there is nothing in it")
     else:
         _require_content(Path(source))
     _raise_pillow_limit(max_pixels)
     pixels = "its"
-    too_large = f"over the limit of {max_pixels:,} pixels; raise --max-pixels (in Python max_pixels) to read it"
+    too_large, next_step = f"over the limit of {max_pixels:,} pixels", "raise max_pixels to read it"
     try:
         with Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS) as image:
             width, height = image.size
             if width * height > max_pixels:
-                raise PictureTooLarge(f"{name}: {width} x {height} is {too_large}")
+                raise PictureTooLarge(name, f"{width} x {height} is {too_large}", next_step)
             pixels = f"{width} x {height}"
             yield image
     except InputError:
         raise
     except MemoryError as error:
         raise NotEnoughMemory(
-            f"{name}: not enough memory for {pixels} pixels; free some, or make the picture smaller first"
+            name, f"not enough memory for {pixels} pixels", "free some, or make the picture smaller first"
         ) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise PictureTooLarge(f"{name}: {too_large}") from error
+        raise PictureTooLarge(name, too_large, next_step) from error
     except UnidentifiedImageError as error:
-        raise InputError(f"{name}: not a picture in a format that can be read ({', '.join(_FORMATS)})") from error
+        raise InputError(name, f"not a picture in a format that can be read ({', '.join(_FORMATS)})") from error
     except Exception as error:
         # Pillow's decoders raise whatever they trip over: OSError, SyntaxError, struct.error, zlib.error ...
-        raise InputError(f"{name}: damaged or truncated ({error}); copy it again from where it came") from error
+        raise InputError(name, f"damaged or truncated ({error})", "copy it again from where it came") from error
 
 
 def _require_content(path: Path) -> None:
@@ -150,11 +150,11 @@ def _require_content(path: Path) -> None:
         status = path.stat()
     except (OSError, ValueError) as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
-        raise InputError(f"{path}: {reason}") from error
+        raise InputError(str(path), reason) from error
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path}: not a file")
+        raise InputError(str(path), "not a file")
     if status.st_size == 0:
-        raise InputError(f"{path}: the file is empty; copy it again from where it came")
+        raise InputError(str(path), "the file is empty", "copy it again from where it came")
 
 
 def _raise_pillow_limit(max_pixels: int) -> None:

@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbdgc.checkpoint import load_model, model_file
+from gbdgc.counting.counter import Counter
+from gbdgc.counting.engines import EXPORT_SUFFIXES, Engine, TorchEngine, exported_for, pack
+from gbdgc.counting.graph import WRITERS, scale_density, write_graph
+from gbdgc.counting.tiling import TILE, count_cells, stack
 from gbdgc.data.images import RGB
 from gbdgc.data.transforms import limit_side
-from gbdgc.engines import EXPORTED, SUFFIXES, EngineName, TorchEngine, pack
 from gbdgc.errors import InputError
 from gbdgc.files import folder_beside
-from gbdgc.graph import scale_density, write_graph, write_onnx, write_openvino
 from gbdgc.models import Network
 from gbdgc.models.weights import cache_folder
-from gbdgc.tiling import TILE, count_cells, stack
 
 _FORMAT = 1
 """In the names of cached exports: another number where the graph changes."""
@@ -47,49 +48,44 @@ class Drift(NamedTuple):
         return self.torch_milliseconds / self.milliseconds
 
 
-def suffix_of(engine: EngineName) -> str:
-    """Return how the exported files of an engine are named."""
-    for suffix, name in SUFFIXES.items():
-        if name == engine:
-            return suffix
-    raise InputError(f"engine {engine!r}: nothing is exported for it; choose one of {', '.join(SUFFIXES.values())}")
-
-
 def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None = None) -> None:
     """Write a model for the engine that the suffix of ``out`` names; in 8 bits where pictures to calibrate are given.
 
     The file takes any batch and any sides that are multiples of 16, and carries the model's description in it.
     """
-    if out.suffix not in SUFFIXES:
-        raise InputError(f"{out}: exported files end in {' or '.join(SUFFIXES)}")
+    engine = exported_for(out)
+    if engine is None:
+        raise InputError(str(out), f"exported files end in {' or '.join(EXPORT_SUFFIXES.values())}")
     network, info, tensors = load_model(weights)
     description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
     inputs = None if calibration is None else calibration_windows(calibration, info.get("max_side"))
-    write = write_onnx if SUFFIXES[out.suffix] == "onnx" else write_openvino
+    write = WRITERS[engine]
     with folder_beside(out) as folder:
         graph = write_graph(network, folder / "graph.onnx")
         if inputs is not None:
             # Rounding to 8 bits moves all counts by nearly one factor. The head, which stays in 32, takes it back.
             write(graph, trial := folder / f"trial{out.suffix}", description, inputs)
-            scale_density(graph, 1 / _gain(network, trial, inputs))
+            scale_density(graph, 1 / _gain(network, Counter.load(trial).engine, inputs))
         write(graph, out, description, inputs)
 
 
-def _gain(network: Network, exported: Path, inputs: Sequence[NDArray[np.float32]]) -> float:
-    """Return how many people an exported file counts for each one that torch does."""
-    engines = (EXPORTED[SUFFIXES[exported.suffix]](exported), TorchEngine(network, device="cpu"))
+def _gain(network: Network, exported: Engine, inputs: Sequence[NDArray[np.float32]]) -> float:
+    """Return how many people an exported model counts for each one that torch does."""
+    engines = (exported, TorchEngine(network, device="cpu"))
     small, plain = (sum(float(engine(images).sum(dtype=np.float64)) for images in inputs) for engine in engines)
     return small / plain if small > 0 and plain > 0 else 1.0
 
 
-def export_to_cache(weights: Path, engine: EngineName) -> Path:
+def export_to_cache(weights: Path, engine: str) -> Path:
     """Return the export of a model for an engine, made once and kept in the cache folder."""
     file = model_file(weights)
     try:
         digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
     except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror}); name a run's folder or a model file") from error
-    path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{suffix_of(engine)}"
+        raise InputError(
+            str(file), f"cannot be read ({error.strerror})", "name a run's folder or a model file"
+        ) from error
+    path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{EXPORT_SUFFIXES[engine]}"
     if not path.exists():
         _log.info("%s: exporting for %s, once", weights, engine)
         export(weights, path)
@@ -99,7 +95,7 @@ def export_to_cache(weights: Path, engine: EngineName) -> Path:
 
 def _forget_oldest(folder: Path) -> None:
     """Keep the newest exports and no more; an older one that is asked for again is made again."""
-    exports = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
+    exports = [path for path in folder.iterdir() if exported_for(path)]
     with suppress(FileNotFoundError):  # another process may be at it too
         for path in sorted(exports, key=lambda path: -path.stat().st_mtime)[_KEPT_EXPORTS:]:
             path.unlink()
@@ -109,7 +105,7 @@ def _forget_oldest(folder: Path) -> None:
 def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) -> Drift:
     """Count pictures by torch and by an exported file, in turns."""
     network, info, _ = load_model(weights)
-    engines = (TorchEngine(network, device="cpu"), EXPORTED[SUFFIXES[exported.suffix]](exported))
+    engines = (TorchEngine(network, device="cpu"), Counter.load(exported).engine)
     counts = np.zeros((2, len(images)))
     fastest = [math.inf, math.inf]
     for column, image in enumerate(images):

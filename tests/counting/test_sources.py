@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gbdgc.sources import Source, find_sources
+from gbdgc.counting.sources import Source, find_sources
 
 
 def touch(folder: Path, *names: str) -> Path:
@@ -79,7 +79,7 @@ def test_problems_say_what_to_do_next(tmp_path: Path) -> None:
     touch(tmp_path, "street.jpg", "outer/inner/a.jpg", "texts/a.txt")
     (tmp_path / "empty").mkdir()
     assert problem("empty") == "empty: no pictures or videos in it; name a folder that has some"
-    assert problem("outer") == "outer: no pictures or videos in it; look into the folders in it with --recursive"
+    assert problem("outer") == "outer: no pictures or videos in it; look into the folders in it too (recursive)"
     assert problem("steet.jpg") == "steet.jpg: no such file or folder; did you mean street.jpg?"
     assert problem("nowhere/a.mp4") == "nowhere/a.mp4: no such file or folder"
     assert problem("*.png") == "*.png: nothing matches this pattern"

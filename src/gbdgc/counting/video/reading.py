@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gbdgc.counting.video.mailbox import Frame, Mailbox
+from gbdgc.counting.video.opening import is_live, load_av, open_source, public_name, reason_of
 from gbdgc.errors import InputError
-from gbdgc.video.mailbox import Frame, Mailbox
-from gbdgc.video.sources import is_live, load_av, open_source, public_name, reason_of
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -110,9 +110,9 @@ def frames(
         Called with a line of text when a stream breaks or a file is damaged; logs a warning unless given.
     """
     if not every >= 0:
-        raise InputError(f"every={every}: must be seconds, 0 or more")
+        raise InputError(f"every={every}", "must be seconds, 0 or more")
     if seconds is not None and not math.isfinite(seconds):
-        raise InputError(f"seconds={seconds}: must be a number of seconds; leave it out for no end")
+        raise InputError(f"seconds={seconds}", "must be a number of seconds", "leave it out for no end")
     upright = partial(_upright, name=public_name(source), max_pixels=max_pixels)
     container = open_source(source)
     try:
@@ -184,15 +184,15 @@ def _read_file(
                 if not box.put(Frame(seconds, upright(picture), index)):
                     return
         except load_av().FFmpegError as error:
-            raise InputError(f"{name}: damaged after {seconds:.1f} s ({reason_of(error)})") from error
+            raise InputError(name, f"damaged after {seconds:.1f} s ({reason_of(error)})") from error
     if first is None:
-        raise InputError(f"{name}: damaged or truncated: not one picture can be decoded")
+        raise InputError(name, "damaged or truncated: not one picture can be decoded")
     if damaged.count:
         report(f"{name}: {damaged.count} damaged parts were skipped")
     # The last picture lasts too: of a film with one a minute that is much.
     if whole is not None and seconds + 1 / rate < 0.9 * whole - 1:
         raise InputError(
-            f"{name}: truncated: it ends at {seconds:.1f} s of {whole:.1f} s; copy it again from its origin"
+            name, f"truncated: it ends at {seconds:.1f} s of {whole:.1f} s", "copy it again from its origin"
         )
 
 
@@ -229,11 +229,11 @@ def _read_live(
         except _TooLarge:
             raise  # to connect again would not help
         except InputError as error:
-            reason = str(error).removeprefix(f"{name}: ")
+            reason = error.reason
         container = None
         failures += 1
         if failures > retries:
-            raise InputError(f"{name}: lost ({reason}); {retries} attempts to connect again failed")
+            raise InputError(name, f"lost ({reason}); {retries} attempts to connect again failed")
         delay = min(pause * 2 ** (failures - 1), _LONGEST_PAUSE)
         report(f"{name}: lost ({reason}); connecting again in {delay:g} s, attempt {failures} of {retries}")
         if box.closed_within(delay):
@@ -275,10 +275,7 @@ def _check_size(picture: "VideoFrame | VideoStream", name: str, max_pixels: int 
     """Refuse what is too large; a stream says its size when it is opened, but any later picture may have another."""
     if max_pixels is not None and picture.width * picture.height > max_pixels:
         size = f"{picture.width} x {picture.height}"
-        raise _TooLarge(
-            f"{name}: {size} is over the limit of {max_pixels:,} pixels; "
-            "raise --max-pixels (in Python max_pixels) to read it"
-        )
+        raise _TooLarge(name, f"{size} is over the limit of {max_pixels:,} pixels", "raise max_pixels to read it")
 
 
 def _upright(picture: "VideoFrame", name: str, max_pixels: int | None) -> NDArray[np.uint8]:

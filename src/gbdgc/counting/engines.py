@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,61 +24,88 @@ from gbdgc.errors import InputError, install_advice
 if TYPE_CHECKING:
     from gbdgc.models import Network
 
-EngineName = Literal["torch", "onnx", "openvino"]
-ENGINES: tuple[EngineName, ...] = ("torch", "onnx", "openvino")
-
-SUFFIXES: dict[str, EngineName] = {".onnx": "onnx", ".xml": "openvino"}
-"""Exported files, and the engine that runs each."""
-
 INPUT, DENSITY, STATISTICS = "images", "density", "statistics"
 """The names of an exported graph's input and of its two outputs."""
 
 DESCRIPTION_KEY = "gbdgc"
 """Under this name an exported file carries its packed description."""
 
+_CARD_BATCH = 8
+"""Pictures of one size counted together on a graphics card; a CPU gains nothing by it and needs the memory."""
+
+
+class Description(NamedTuple):
+    """What a model's file says about it besides the weights."""
+
+    info: dict[str, Any]
+    """How it was made, and how pictures are prepared for it."""
+    extras: dict[str, NDArray[np.generic]]
+    """Further arrays by name, such as those of its trust."""
+
 
 class Engine(Protocol):
     """A network, ready to count."""
 
-    name: EngineName
+    name: str
+    batch: int
+    """How many pictures of one size it counts together best."""
+    description: Description
 
     def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return people per pixel (B, 1, H, W)."""
 
     def describe(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the channel statistics of the encoder's levels, one row an image: what trust is judged by."""
+        """Return the channel statistics of the encoder's levels, one row per image: what trust is judged by."""
 
 
-class Description(NamedTuple):
-    """What is to be known of a model beside its weights."""
+class Opener(Protocol):
+    """How an engine is made from a model's file."""
 
-    info: dict[str, Any]
-    """How it came to be, and how pictures are brought before it."""
-    extras: dict[str, NDArray[np.generic]]
-    """Further arrays, such as those of its trust, by name."""
+    def __call__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> Engine:
+        """Open the file on a device, as the engine calls it, for so many CPU threads."""
 
 
 class TorchEngine:
     """The network itself, as evaluation runs it."""
 
-    name: EngineName = "torch"
+    name, batch = "torch", 1
 
-    def __init__(self, network: "Network", *, device: str | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        network: "Network",
+        *,
+        device: str | None = None,
+        threads: int | None = None,
+        description: Description | None = None,
+    ) -> None:
         import torch
 
-        if threads is not None:
-            torch.set_num_threads(threads)
+        self.threads = threads
+        self.description = description or Description({}, {})
         try:
             self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
             self.network = network.eval().to(self.device)
         except (RuntimeError, AssertionError) as error:
-            raise InputError(f"device {device!r}: torch cannot use it ({error}); leave it out for the CPU") from error
+            raise InputError(
+                f"device {device!r}", f"torch cannot use it ({error})", "leave it out for the CPU"
+            ) from error
+        if self.device.type != "cpu":
+            self.batch = _CARD_BATCH
+
+    @classmethod
+    def load(cls, path: Path, *, device: str | None = None, threads: int | None = None) -> Self:
+        """Open a model file or a run's folder."""
+        from gbdgc.checkpoint import load_model
+
+        network, info, tensors = load_model(path)
+        description = Description(info, {name: tensor.numpy() for name, tensor in tensors.items()})
+        return cls(network, device=device, threads=threads, description=description)
 
     def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return people per pixel (B, 1, H, W)."""
         import torch
 
-        with torch.inference_mode():
+        with torch.inference_mode(), self._own_threads():
             density = self.network.count_map(torch.from_numpy(images_B3HW).to(self.device))
             return np.asarray(density.float().cpu().numpy())
 
@@ -88,15 +115,29 @@ class TorchEngine:
 
         from gbdgc.descriptors import channel_statistics
 
-        with torch.inference_mode():
+        with torch.inference_mode(), self._own_threads():
             levels = self.network.feature_maps(torch.from_numpy(images_B3HW).to(self.device))
             return np.asarray(channel_statistics(levels).float().cpu().numpy())
+
+    @contextmanager
+    def _own_threads(self) -> Iterator[None]:
+        """Use this engine's number of threads, which torch sets for the whole process, during one call only."""
+        import torch
+
+        before = torch.get_num_threads()
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
+        try:
+            yield
+        finally:
+            if self.threads is not None:
+                torch.set_num_threads(before)
 
 
 class OnnxEngine:
     """An exported .onnx file in onnxruntime."""
 
-    name: EngineName = "onnx"
+    name, batch = "onnx", 1
 
     def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
         runtime = require("onnxruntime", "export")
@@ -105,7 +146,7 @@ class OnnxEngine:
         provider = f"{(device or 'cpu').upper()}ExecutionProvider"
         if provider not in runtime.get_available_providers():
             available = ", ".join(runtime.get_available_providers())
-            raise InputError(f"device {device!r}: this onnxruntime has no {provider}, only {available}")
+            raise InputError(f"device {device!r}", f"this onnxruntime has no {provider}, only {available}")
         with _reading(path):
             self.session = runtime.InferenceSession(str(path), options, providers=[provider])
             self.description = unpack(self.session.get_modelmeta().custom_metadata_map[DESCRIPTION_KEY])
@@ -125,7 +166,7 @@ class OnnxEngine:
 class OpenVinoEngine:
     """An exported .xml and .bin pair in OpenVINO."""
 
-    name: EngineName = "openvino"
+    name, batch = "openvino", 1
 
     def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
         openvino = require("openvino", "openvino")
@@ -136,7 +177,7 @@ class OpenVinoEngine:
         core = openvino.Core()
         place = (device or "CPU").upper()
         if place not in (known := [*core.available_devices, "AUTO"]):
-            raise InputError(f"device {device!r}: OpenVINO finds only {', '.join(known)} here")
+            raise InputError(f"device {device!r}", f"OpenVINO finds only {', '.join(known)} here")
         with _reading(path):
             model = core.read_model(path)
             self.description = unpack(model.get_rt_info(DESCRIPTION_KEY).astype(str))
@@ -156,7 +197,14 @@ class OpenVinoEngine:
         return np.array(request.infer([np.ascontiguousarray(images_B3HW)], share_inputs=True)[output])
 
 
-EXPORTED: dict[EngineName, type[OnnxEngine] | type[OpenVinoEngine]] = {"onnx": OnnxEngine, "openvino": OpenVinoEngine}
+ENGINES: dict[str, Opener] = {
+    "torch": TorchEngine.load,
+    "onnx": OnnxEngine,
+    "openvino": OpenVinoEngine,
+}
+
+EXPORT_SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
+"""The engines that read exported files of their own, by the files' suffix; every other opens the model file itself."""
 
 
 def _allowed_cores() -> int:
@@ -182,14 +230,14 @@ def unpack(text: str) -> Description:
 def _reading(path: Path) -> Iterator[None]:
     """Turn whatever a runtime raises over a file into an error that names the file."""
     if not path.is_file():
-        raise InputError(f"{path}: no such file")
+        raise InputError(str(path), "no such file")
     try:
         yield
     except (KeyError, ValueError, SafetensorError) as error:
-        raise InputError(f"{path}: not exported by gbdgc; make it with: gbdgc export WEIGHTS") from error
+        raise InputError(str(path), "not exported by gbdgc", "make it with: gbdgc export WEIGHTS") from error
     except Exception as error:
         # Each runtime has errors of its own, and they have no common ancestor.
-        raise InputError(f"{path}: damaged, or of a version this runtime cannot read ({error})") from error
+        raise InputError(str(path), f"damaged, or of a version this runtime cannot read ({error})") from error
 
 
 def require(module: str, extra: str) -> ModuleType:
@@ -197,4 +245,9 @@ def require(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        raise InputError(f"{module} is not installed; {install_advice(extra)}") from error
+        raise InputError("", f"{module} is not installed", install_advice(extra)) from error
+
+
+def exported_for(path: Path) -> str | None:
+    """Return the engine that a file was exported for, None for any other file."""
+    return next((engine for engine, suffix in EXPORT_SUFFIXES.items() if suffix == path.suffix.lower()), None)

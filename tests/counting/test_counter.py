@@ -221,7 +221,7 @@ def test_an_unknown_engine_and_a_missing_file_are_named(model: Path, tmp_path: P
 def test_the_bundled_model_is_loaded_by_default_or_its_absence_explained(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pictures: list[Picture]
 ) -> None:
-    monkeypatch.setattr("gbdgc.counter.files", lambda package: tmp_path)
+    monkeypatch.setattr("gbdgc.counting.counter.files", lambda package: tmp_path)
     with pytest.raises(InputError, match=r"no bundled model; train one \(docs/training\.md\) and give its run folder"):
         Counter.load()
     (tmp_path / "weights").mkdir()
@@ -236,7 +236,7 @@ def test_a_video_gives_results_with_time_and_a_smoothed_count(
     counter: Counter, pictures: list[Picture], tmp_path: Path
 ) -> None:
     pytest.importorskip("av")
-    from gbdgc.video import VideoWriter
+    from gbdgc.counting.video import VideoWriter
 
     with VideoWriter(tmp_path / "walk.mp4", fps=10, size=(160, 128)) as video:
         for number in range(30):
@@ -253,7 +253,7 @@ def test_a_result_names_a_stream_without_its_password(
     counter: Counter, pictures: list[Picture], tmp_path: Path
 ) -> None:
     pytest.importorskip("av")
-    from gbdgc.video import VideoWriter
+    from gbdgc.counting.video import VideoWriter
 
     with VideoWriter(tmp_path / "walk.mp4", fps=10, size=(160, 128)) as video:
         video.write(pictures[0])
@@ -271,7 +271,7 @@ def test_a_result_names_a_stream_without_its_password(
 
 def test_the_limit_on_pixels_holds_for_videos_too(model: Path, pictures: list[Picture], tmp_path: Path) -> None:
     pytest.importorskip("av")
-    from gbdgc.video import VideoWriter
+    from gbdgc.counting.video import VideoWriter
 
     with VideoWriter(tmp_path / "walk.mp4", fps=10, size=(160, 128)) as video:
         video.write(pictures[0])

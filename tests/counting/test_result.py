@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
+from gbdgc.counting import Result, Zone, load_zones, parse_zones
 from gbdgc.errors import InputError
-from gbdgc.result import Result, Zone, load_zones, parse_zones
 
 WIDTH, HEIGHT = 61, 47  # no stride but 1 divides them
 
@@ -337,9 +337,9 @@ def test_one_peak_gives_the_frames_of_a_video_one_scale() -> None:
 
 
 def test_a_person_who_stands_alone_reads_as_one_on_the_colour_bar() -> None:
-    from gbdgc.result import drawing
+    from gbdgc.counting import overlay
 
-    heat = drawing._heat(people_at((320, 240)))
+    heat = overlay._heat(people_at((320, 240)))
     assert heat.levels.max() == pytest.approx(1, rel=0.1)
 
 

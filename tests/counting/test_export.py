@@ -14,10 +14,10 @@ from PIL import Image
 from gbdgc import Counter
 from gbdgc.checkpoint import load_model
 from gbdgc.cli import app
+from gbdgc.counting.export import export, export_to_cache, measure_drift
+from gbdgc.counting.graph import CountingGraph
 from gbdgc.errors import InputError, UsageError
-from gbdgc.export import export, export_to_cache, measure_drift
 from gbdgc.files import folder_beside
-from gbdgc.graph import CountingGraph
 from gbdgc.models import build_network
 
 Picture = NDArray[np.uint8]
@@ -129,7 +129,7 @@ def test_eight_bits_that_drift_too_far_are_refused_unless_forced(
         calibrated_on.append(len(calibration))
         path.write_bytes(exports["m-int8.onnx"].read_bytes())
 
-    monkeypatch.setattr("gbdgc.export.export", copy_instead)
+    monkeypatch.setattr("gbdgc.counting.export.export", copy_instead)
     monkeypatch.setattr("gbdgc.cli.export._MAX_DRIFT", 1e-9)
     command = ["export", str(model), "--to", "onnx", "--int8", "--calibrate", str(tmp_path), "--out", str(out)]
     with pytest.raises(InputError, match=r"m\.onnx: not written: in 8 bits the counts drift by .*--force"):

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
+from gbdgc.counting.overlay import annotate, blend, plot_overlay
+from gbdgc.counting.zones import Corners, Zone, check_polygon, people_inside
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
-from gbdgc.result import drawing
-from gbdgc.result.zones import Corners, Zone, check_polygon, people_inside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from gbdgc.counting.pipeline import Video
 
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp"})
 
@@ -54,7 +56,13 @@ class Result:
     time
         Seconds into the video, where the picture is a frame of one.
     smoothed
-        The count steadied over the frames before, where the picture is one of many.
+        The count smoothed over the frames before, where the picture is a frame of a video.
+    clock
+        When the frame was seen, in ISO 8601, where the video is live.
+    frame
+        Its number in the video.
+    video
+        The video it is a frame of, with what has been counted of it so far.
     zones
         People in each named zone; `with_zones` fills it.
     outlines
@@ -79,6 +87,9 @@ class Result:
     milliseconds: float | None = None
     time: float | None = None
     smoothed: float | None = None
+    clock: str | None = None
+    frame: int | None = None
+    video: "Video | None" = None
     zones: Mapping[str, float] = field(default_factory=dict)
     outlines: Mapping[str, Corners] = field(default_factory=dict)
     count: float = field(init=False)
@@ -140,7 +151,7 @@ class Result:
             try:
                 counts[name] = self.count_in(corners)
             except InputError as error:
-                raise InputError(f"zone '{name}': {str(error).removeprefix('the polygon: ')}") from error
+                raise InputError(f"zone '{name}'", error.reason, error.next_step) from error
         # The zones from before go, and their warnings with them.
         others = tuple(warning for warning in self.warnings if warning not in self._zones_outside(self.outlines))
         return replace(self, zones=counts, outlines=outlines, warnings=others + self._zones_outside(outlines))
@@ -156,15 +167,15 @@ class Result:
             The density shown in the brightest colour, in people per square of the colour bar; the densest spot's
             own unless given. Frames of one video want one peak.
         """
-        return np.asarray(drawing.blend(self, alpha, peak))
+        return np.asarray(blend(self, alpha, peak))
 
     def annotated(self, alpha: float = 0.6, *, peak: float | None = None) -> NDArray[np.uint8]:
         """Return the overlay with its zones, and below it the number and a colour bar."""
-        return np.asarray(drawing.annotate(self, alpha, peak))
+        return np.asarray(annotate(self, alpha, peak))
 
     def plot(self, ax: "Axes | None" = None, alpha: float = 0.6) -> "Axes":
         """Draw the overlay with a colour bar into matplotlib axes, new ones unless given, and return them."""
-        return drawing.plot(self, ax, alpha)
+        return plot_overlay(self, ax, alpha)
 
     def save(self, path: str | os.PathLike[str], alpha: float = 0.6) -> Path:
         """Write the result; what is written goes by the suffix. Returns the path.
@@ -177,7 +188,7 @@ class Result:
         if suffix in PICTURE_SUFFIXES:
             # Level 1: three times as fast as Pillow's default, for files a few per cent larger.
             options = {"compress_level": 1} if suffix == ".png" else {"quality": 90}
-            picture = drawing.annotate(self, alpha)
+            picture = annotate(self, alpha)
             with atomic_write(path) as file:
                 picture.save(file, format=Image.registered_extensions()[suffix], **options)
         elif suffix == ".npy":
@@ -200,7 +211,7 @@ class Result:
             with atomic_write(path, "w") as file:
                 file.write(self.to_json() + "\n")
         else:
-            raise InputError(f"{path}: cannot save as '{suffix}'; choose .png, .jpg, .webp, .npy, .npz or .json")
+            raise InputError(str(path), f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz or .json")
         return path
 
     def to_dict(self, *, density: bool = False) -> dict[str, Any]:
@@ -217,6 +228,7 @@ class Result:
             "milliseconds": self.milliseconds,
             "time": self.time,
             "smoothed": self.smoothed,
+            "clock": self.clock,
         }
         if density:
             record["outlines"] = {name: corners.tolist() for name, corners in self.outlines.items()}
@@ -232,7 +244,7 @@ class Result:
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the result that `to_dict` was made of, without its image; wants ``to_dict(density=True)``."""
         if "cells" not in record:
-            raise InputError("this record holds no density; write it with to_dict(density=True)")
+            raise InputError("", "this record holds no density", "write it with to_dict(density=True)")
         stride, width, height = int(record["stride"]), int(record["width"]), int(record["height"])
         cells = np.frombuffer(zlib.decompress(base64.b64decode(record["cells"])), dtype="<f4")
         return cls(
@@ -247,6 +259,7 @@ class Result:
             milliseconds=record.get("milliseconds"),
             time=record.get("time"),
             smoothed=record.get("smoothed"),
+            clock=record.get("clock"),
             zones=dict(record.get("zones", {})),
             outlines={name: np.asarray(corners) for name, corners in record.get("outlines", {}).items()},
         )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gbdgc.trust import FAR, Trust
+from gbdgc.counting.trust import FAR, Trust
 
 
 @pytest.fixture(scope="module")

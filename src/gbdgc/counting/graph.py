@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require
 from gbdgc.descriptors import channel_statistics
-from gbdgc.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require
 from gbdgc.files import atomic_write, folder_beside
 from gbdgc.models import DENSITY_SCALE, Network
 from gbdgc.models.backbone import STRIDE, enlarge
@@ -141,6 +141,10 @@ def write_openvino(
         # The weights first: whoever sees the .xml finds them.
         for suffix in (".bin", ".xml"):
             (folder / out.name).with_suffix(suffix).replace(out.with_suffix(suffix))
+
+
+WRITERS = {"onnx": write_onnx, "openvino": write_openvino}
+"""What writes the exported files of each engine that has its own."""
 
 
 def _quantised(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:

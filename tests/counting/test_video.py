@@ -21,8 +21,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from gbdgc.counting.video import Frame, Smoother, VideoWriter, frames, is_video, open_source, parse_every, smooth
 from gbdgc.errors import InputError
-from gbdgc.video import Frame, Smoother, VideoWriter, frames, is_video, open_source, parse_every, smooth
 
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")
 
@@ -229,7 +229,7 @@ def test_damaged_parts_are_skipped_and_reported(tmp_path: Path) -> None:
 def test_a_missing_pyav_says_what_to_install(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['av'] = None\n"
-        "from gbdgc.video import frames\n"
+        "from gbdgc.counting.video import frames\n"
         "try: frames('a.mp4')\n"
         "except ValueError as error: print(error)\n"
     )
@@ -238,7 +238,7 @@ def test_a_missing_pyav_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_importing_the_module_does_not_import_pyav() -> None:
-    program = "import sys, gbdgc.video; print('av' in sys.modules)"
+    program = "import sys, gbdgc.counting.video; print('av' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
 
 

@@ -50,9 +50,9 @@ def load_zones(path: str | os.PathLike[str], *, relative: bool = False) -> tuple
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"{path}: zones could not be read ({error.strerror})") from error
+        raise InputError(str(path), f"zones could not be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not JSON ({error}); zones are {_SHAPES}") from error
+        raise InputError(str(path), f"not JSON ({error})", f"zones are {_SHAPES}") from error
     return zones_from_json(text, where=str(path), relative=relative)
 
 
@@ -65,9 +65,9 @@ def zones_from_json(
         # A lone half of a surrogate pair, which JSON lets through, could not be printed or sent.
         json.dumps(value, ensure_ascii=False).encode()
     except InputError as error:
-        raise InputError(f"{where}: {error}") from error
+        raise InputError(where, error.reason) from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not JSON ({error}); zones are {_SHAPES}") from error
+        raise InputError(where, f"not JSON ({error})", f"zones are {_SHAPES}") from error
     return parse_zones(value, where=where, relative=relative, most=most)
 
 
@@ -92,44 +92,50 @@ def parse_zones(
     ):
         named = [(zone["name"], zone["polygon"]) for zone in value]
     else:
-        raise InputError(f"{where}: zones must be {_SHAPES}")
+        raise InputError(where, f"zones must be {_SHAPES}")
     if not named:
-        raise InputError(f"{where}: no zone in it; zones are {_SHAPES}")
+        raise InputError(where, "no zone in it", f"zones are {_SHAPES}")
     if most is not None and len(named) > most:
-        raise InputError(f"{where}: {len(named):,} of them, over the limit of {most}; ask for some at a time")
+        raise InputError(where, f"{len(named):,} of them, over the limit of {most}", "ask for some at a time")
     names = [str(name) if isinstance(name, str | int) else "" for name, _ in named]
     if not all(name.strip() for name in names):
-        raise InputError(f"{where}: a zone has no name; name each by a text, for its count to be found")
+        raise InputError(where, "a zone has no name", "name each by a text, for its count to be found")
     if repeated := _repeated(names):
-        raise InputError(f"{where}: zone '{repeated}' is there twice; give each its own name")
-    polygons = [check_polygon(polygon, f"{where}: zone '{name}'") for name, polygon in named]
+        raise InputError(where, f"zone '{repeated}' is there twice", "give each its own name")
+    polygons = []
+    for name, polygon in named:
+        try:
+            polygons.append(check_polygon(polygon))
+        except InputError as error:
+            raise InputError(where, f"zone '{name}': {error.reason}", error.next_step) from error
     if not relative and all((np.abs(corners) <= 1).all() for corners in polygons):
         raise InputError(
-            f"{where}: every zone lies within one pixel; for coordinates from 0 to 1 "
-            'write {"relative": true, "zones": ...}'
+            where,
+            "every zone lies within one pixel",
+            'for coordinates from 0 to 1 write {"relative": true, "zones": ...}',
         )
     if relative and any((np.abs(corners) > 2).any() for corners in polygons):
-        raise InputError(f"{where}: relative coordinates run from 0 to 1; these look like pixels")
+        raise InputError(where, "relative coordinates run from 0 to 1, and these look like pixels")
     return tuple(
         Zone(name, tuple((float(x), float(y)) for x, y in corners), relative)
         for name, corners in zip(names, polygons, strict=True)
     )
 
 
-def check_polygon(polygon: ArrayLike, name: str = "the polygon") -> Corners:
+def check_polygon(polygon: ArrayLike) -> Corners:
     """Return the polygon as an array, or say what is wrong with it."""
     try:
         corners = np.asarray(polygon, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name}: corners must be pairs of numbers [x, y]") from error
+        raise InputError("the polygon", "corners must be pairs of numbers [x, y]") from error
     if corners.ndim != 2 or corners.shape[1] != 2:
-        raise InputError(f"{name}: corners must be pairs of numbers [x, y]")
+        raise InputError("the polygon", "corners must be pairs of numbers [x, y]")
     if len(corners) < 3:
-        raise InputError(f"{name}: {len(corners)} corners; a polygon has at least three")
+        raise InputError("the polygon", f"{len(corners)} corners", "a polygon has at least three")
     if len(corners) > MAX_CORNERS:
-        raise InputError(f"{name}: {len(corners):,} corners is over the limit of {MAX_CORNERS:,}; simplify it")
+        raise InputError("the polygon", f"{len(corners):,} corners is over the limit of {MAX_CORNERS:,}", "simplify it")
     if not (np.abs(corners) <= MAX_COORDINATE).all():
-        raise InputError(f"{name}: a corner is not a finite number of pixels")
+        raise InputError("the polygon", "a corner is not a finite number of pixels")
     return corners
 
 
@@ -213,7 +219,7 @@ def _crossings(start: Corners, end: Corners) -> NDArray[np.float64]:
         crossing = np.triu((mine > 0) & (mine < 1) & (theirs > 0) & (theirs < 1))
         heights: NDArray[np.float64] = (start[:, None, 1] + mine * along[:, None, 1])[crossing]
     if len(heights) > MAX_CORNERS:
-        raise InputError(f"the polygon: its sides cross {len(heights):,} times; give the corners in order")
+        raise InputError("the polygon", f"its sides cross {len(heights):,} times", "give the corners in order")
     return heights
 
 
@@ -221,7 +227,7 @@ def _object_without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """JSON keeps the last of two equal names in silence; a zone lost that way would never be missed."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise InputError(f"'{_repeated(name for name, _ in pairs)}' is there twice")
+        raise InputError("", f"'{_repeated(name for name, _ in pairs)}' is there twice")
     return record
 
 

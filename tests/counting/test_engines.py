@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gbdgc import Counter
 from gbdgc.checkpoint import load_model
-from gbdgc.engines import EXPORTED, OnnxEngine, OpenVinoEngine, TorchEngine, pack, unpack
+from gbdgc.counting.engines import ENGINES, Engine, TorchEngine, exported_for, pack, unpack
 from gbdgc.errors import InputError
 
 Picture = NDArray[np.uint8]
@@ -20,8 +20,8 @@ RUNTIMES = [pytest.param("m.onnx", id="onnx"), pytest.param("m.xml", id="openvin
 pytestmark = pytest.mark.slow  # tracing the network for the exports takes long
 
 
-def engine_for(path: Path) -> OnnxEngine | OpenVinoEngine:
-    return EXPORTED["onnx" if path.suffix == ".onnx" else "openvino"](path, threads=1)
+def engine_for(path: Path) -> Engine:
+    return ENGINES[exported_for(path) or "torch"](path, threads=1)
 
 
 @pytest.mark.parametrize("file", RUNTIMES)
@@ -80,7 +80,7 @@ def test_an_exported_model_counts_without_loading_torch(exports: dict[str, Path]
 def test_a_model_is_exported_once_for_another_engine(
     model: Path, exports: dict[str, Path], pictures: list[Picture], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gbdgc import export
+    from gbdgc.counting import export
 
     made: list[Path] = []
 

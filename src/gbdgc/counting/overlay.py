@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gbdgc.result.result import Result
+    from gbdgc.counting.result import Result
 
 MAX_SIDE = 4096
 """Larger pictures are shown reduced: nobody looks at more, and it bounds the memory."""
@@ -92,7 +92,7 @@ def colour_bar(length: int = 256) -> Image.Image:
     return _clear_coloured(Image.fromarray(np.linspace(0, 255, length).astype(np.uint8)[None]))
 
 
-def plot(result: "Result", ax: "Axes | None", alpha: float) -> "Axes":
+def plot_overlay(result: "Result", ax: "Axes | None", alpha: float) -> "Axes":
     """Draw into matplotlib axes, in the picture's own pixel coordinates."""
     from matplotlib import pyplot
     from matplotlib.cm import ScalarMappable
@@ -191,7 +191,7 @@ def _draw_footer(whole: Image.Image, top: int, result: "Result", peak: float, sq
     draw.text((end + 9 * unit, middle + 1 * unit), people, _DIM, _font(17 * unit), anchor="lm")
     if result.time is not None:
         end += 9 * unit + draw.textlength(people, _font(17 * unit))
-        lines = [_clock(result.time), *([f"smoothed {result.smoothed:,.0f}"] if result.smoothed is not None else [])]
+        lines = [clock(result.time), *([f"smoothed {result.smoothed:,.0f}"] if result.smoothed is not None else [])]
         place = end + 24 * unit, middle + 1 * unit
         draw.multiline_text(place, "\n".join(lines), _DIM, _font(12.5 * unit), anchor="lm", spacing=5 * unit)
 
@@ -235,11 +235,12 @@ def _people(count: float) -> str:
     return f"{number} {'person' if number == '1' else 'people'}"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float, *, tenths: bool = False) -> str:
     """Write a time in a video as a player does."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    minutes, rest = divmod(round(seconds, 1) if tenths else int(seconds), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    padded = f"{rest:04.1f}" if tenths else f"{rest:02d}"
+    return f"{hours}:{minutes:02d}:{padded}" if hours else f"{minutes}:{padded}"
 
 
 def _per_square(square: int) -> str:

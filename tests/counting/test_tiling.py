@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gbdgc import tiling
 from gbdgc.checkpoint import load_model
-from gbdgc.engines import TorchEngine
+from gbdgc.counting import tiling
+from gbdgc.counting.engines import TorchEngine
 from gbdgc.errors import InputError
 from gbdgc.models.backbone import STRIDE
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from gbdgc.errors import InputError, UsageError, install_advice
+from gbdgc.errors import InputError, install_advice
 from gbdgc.runs import without_password
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def load_av() -> ModuleType:
     try:
         import av
     except ImportError as error:
-        raise InputError(f"video needs PyAV, which is not installed; {install_advice('video')}") from error
+        raise InputError("", "video needs PyAV, which is not installed", install_advice("video")) from error
     return av
 
 
@@ -38,7 +38,7 @@ def parse_every(text: str | float) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|h)?\s*", str(text))
     seconds = float(match[1]) * _SECONDS[match[2] or "s"] if match else math.nan
     if not math.isfinite(seconds):
-        raise UsageError(f"every={text}: not a time; write 1s, 500ms, 2min, or 0 for every frame")
+        raise InputError(f"every={text}", "not a time", "write 1s, 500ms, 2min, or 0 for every frame")
     return seconds
 
 
@@ -55,10 +55,11 @@ def open_source(source: str | int | Path) -> "InputContainer":
     if camera is not None:
         kind, address = camera
         if address.startswith("/") and not Path(address).exists():
-            raise InputError(f"{name}: there is no camera {address}; `ls /dev/video*` lists those there are")
+            raise InputError(name, f"there is no camera {address}", "`ls /dev/video*` lists those there are")
     elif scheme is not None:
         if scheme not in STREAMS:
-            raise InputError(f"{name}: cannot read {scheme}://; the streams known are {', '.join(sorted(STREAMS))}")
+            known = f"the streams known are {', '.join(sorted(STREAMS))}"
+            raise InputError(name, f"cannot read {scheme}://", known)
         # RTP over UDP, the default, loses packets on the first busy network.
         kind, address, options = None, str(source), {"rtsp_transport": "tcp"} if scheme == "rtsp" else {}
     else:
@@ -67,11 +68,11 @@ def open_source(source: str | int | Path) -> "InputContainer":
         container: InputContainer = av.open(address, format=kind, options=options, timeout=TIMEOUT if scheme else None)
     except av.FFmpegError as error:
         what = "not a video that can be read" if scheme is None and camera is None else "could not be opened"
-        raise InputError(f"{name}: {what} ({reason_of(error)})") from error
+        raise InputError(name, f"{what} ({reason_of(error)})") from error
     # FFmpeg can show plain text as a terminal would, which nobody means by a video.
     if container.format.name == "tty" or not container.streams.video:
         container.close()
-        raise InputError(f"{name}: not a video: there are no moving pictures in it")
+        raise InputError(name, "not a video: there are no moving pictures in it")
     return container
 
 
@@ -98,7 +99,9 @@ def _camera(source: str | int | Path) -> tuple[str, str] | None:
     if match is None:
         return None
     if sys.platform not in _CAMERAS:
-        raise InputError(f"camera {source}: cameras are read on Linux and macOS only; give a stream's address instead")
+        raise InputError(
+            f"camera {source}", "cameras are read on Linux and macOS only", "give a stream's address instead"
+        )
     kind, address = _CAMERAS[sys.platform]
     return kind, address.format(match[1])
 
@@ -110,7 +113,7 @@ def _scheme(source: str | int | Path) -> str | None:
 
 def _checked_file(path: Path) -> Path:
     if not path.is_file():
-        raise InputError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
+        raise InputError(str(path), "not a file" if path.exists() else "no such file")
     if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty; copy it again from where it came")
+        raise InputError(str(path), "the file is empty", "copy it again from where it came")
     return path

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from gbdgc.counting.video.opening import load_av
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
-from gbdgc.video.sources import load_av
 
 FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
 
@@ -45,14 +45,15 @@ class VideoWriter:
         av = load_av()
         self.path = Path(path)
         if self.path.suffix.lower() not in FORMATS:
-            raise InputError(f"{path}: cannot write '{self.path.suffix}'; choose {', '.join(FORMATS)}")
+            raise InputError(str(path), f"cannot write '{self.path.suffix}'", f"choose {', '.join(FORMATS)}")
         if not 1 / LONGEST_SECONDS <= fps <= 1000:
             raise InputError(
-                f"{path}: {fps:g} pictures a second; a video has between one in six hours and 1000, "
-                "so choose another time between them (--every) or write no video (--no-overlays)"
+                str(path),
+                f"{fps:g} pictures per second, and a video has between one in six hours and 1000",
+                "choose another time between them, or write no video",
             )
         if min(size) < 1:
-            raise InputError(f"{path}: a video of {size[0]} x {size[1]} pixels has nothing to show")
+            raise InputError(str(path), f"a video of {size[0]} x {size[1]} pixels has nothing to show")
         self.size = size
         self.written = 0
         self._place = -1

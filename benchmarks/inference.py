@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 
 from gbdgc import checkpoint, export
-from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
 from gbdgc.engines import OnnxEngine, OpenVinoEngine, TorchEngine, pack
 from gbdgc.models import build_network
+from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 from gbdgc.tiling import stack
 from timing import fastest, verdict
 

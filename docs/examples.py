@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from gbdgc.data.synthetic import draw_scene
+from gbdgc.synthetic import draw_scene
 from gbdgc.video.writing import VideoWriter
 
 SIZE = (640, 480)

@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 
 from gbdgc import checkpoint
-from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
 from gbdgc.data.transforms import noise, resized
 from gbdgc.descriptors import describe
 from gbdgc.models import build_network
+from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 from gbdgc.tiling import stack
 from gbdgc.trust import Trust
 

@@ -12,7 +12,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("files", "memory"),
     ("config", "published", "result", "domains", "losses", "runs", "progress", "trust"),
-    ("data", "models", "descriptors", "video"),
+    ("data", "synthetic", "models", "descriptors", "video"),
     ("methods", "checkpoint", "engines", "tiling", "sources"),
     ("graph",),
     ("export",),

@@ -12,13 +12,13 @@ from rich.table import Table
 from sklearn.metrics import adjusted_rand_score
 
 from gbdgc.data import load_dataset
-from gbdgc.data.synthetic import draw_demo
 from gbdgc.errors import InputError
 from gbdgc.evaluation import evaluate
 from gbdgc.models.weights import load_weights
 from gbdgc.progress import stderr, stdout
 from gbdgc.report import write_report
 from gbdgc.runs import new_run_folder
+from gbdgc.synthetic import draw_demo
 from gbdgc.training import Run, train
 
 METHODS = {"gbdgc": "gbdgc", "erm": "plain regression"}

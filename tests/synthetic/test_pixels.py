@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from gbdgc.data.synthetic import DOMAINS, draw_scene
+from gbdgc.synthetic import DOMAINS, draw_scene
 
 DIGESTS = {
     "plaza-day": "a874bd055717aa5c",

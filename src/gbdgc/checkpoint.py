@@ -38,10 +38,12 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             info = json.loads((file.metadata() or {})[_INFO])
+            if not isinstance(info, dict):
+                raise ValueError("its description is not an object")
             return {name: file.get_tensor(name) for name in file.keys()}, info  # noqa: SIM118 (not a mapping)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
         if path.suffix in _PICKLES:
             raise InputError(
                 f"{path}: a PyTorch file, which could run code and is never loaded; give the {BEST} of a run"

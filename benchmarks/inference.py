@@ -20,8 +20,8 @@ from gbdgc import checkpoint
 from gbdgc.counting import graph as graphs
 from gbdgc.counting.engines import OnnxEngine, OpenVinoEngine, TorchEngine, pack
 from gbdgc.counting.tiling import stack
-from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
 from gbdgc.models import build_network
+from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 from timing import fastest, verdict
 
 Images = NDArray[np.float32]

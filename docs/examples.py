@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from gbdgc.counting.video.writing import VideoWriter
-from gbdgc.data.synthetic import draw_scene
+from gbdgc.synthetic import draw_scene
 
 SIZE = (640, 480)
 STREET = {"cam1.jpg": ("plaza-day", 3), "cam2.jpg": ("park-fog", 11), "cam3.jpg": ("stadium-dense", 5)}

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from gbdgc import checkpoint
 from gbdgc.counting.tiling import stack
 from gbdgc.counting.trust import Trust
-from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
 from gbdgc.data.transforms import noise, resized
 from gbdgc.descriptors import describe
 from gbdgc.models import build_network
+from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 
 BUILD = {"backbone": "compact", "dim": 32, "codewords": 64}
 DESCRIPTOR_SIZE = 64

@@ -12,7 +12,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("files", "memory"),
     ("config", "published", "domains", "losses", "runs", "progress"),
-    ("data", "models", "descriptors"),
+    ("data", "synthetic", "models", "descriptors"),
     ("methods", "checkpoint"),
     ("counting",),
     ("evaluation",),

@@ -11,7 +11,6 @@ from rich.table import Table
 from sklearn.metrics import adjusted_rand_score
 
 from gbdgc.data import load_dataset
-from gbdgc.data.synthetic import draw_demo
 from gbdgc.errors import InputError
 from gbdgc.evaluation import evaluate
 from gbdgc.memory import keep_freed_memory
@@ -19,6 +18,7 @@ from gbdgc.models.weights import load_weights
 from gbdgc.progress import stderr, stdout
 from gbdgc.report import write_report
 from gbdgc.runs import TrainingRun, new_run_folder
+from gbdgc.synthetic import draw_demo
 from gbdgc.training import train
 
 METHODS = {"gbdgc": "gbdgc", "erm": "plain regression"}

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gbdgc import __version__
 from gbdgc.benchmark.declaration import Cell, Job, Settings
@@ -21,8 +21,6 @@ from gbdgc.errors import InputError, UsageError
 from gbdgc.files import atomic_write
 from gbdgc.progress import stderr
 from gbdgc.runs import TrainingRun
-
-if TYPE_CHECKING:
 
 _OF_THE_CELL = ("name", "data.source", "train.seed")
 """Settings that a cell has under names of its own."""

@@ -109,7 +109,7 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
 def _drawn() -> "tuple[list[RGB], list[RGB]]":
     import numpy as np
 
-    from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
+    from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 
     domains = [SOURCE_DOMAINS[number % len(SOURCE_DOMAINS)] for number in range(_DRAWN_IMAGES)]
     return [], [draw_scene(domain, np.random.default_rng(number))[0] for number, domain in enumerate(domains)]

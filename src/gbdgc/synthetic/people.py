@@ -4,7 +4,7 @@ from math import dist
 
 import numpy as np
 
-from gbdgc.data.drawing.solids import Model, Solid
+from gbdgc.synthetic.solids import Model, Solid
 
 SKIN, HAIR, TOP, BOTTOM, SHOES, ACCENT = range(6)
 WARDROBES = ("summer", "fans", "winter")

@@ -1,18 +1,14 @@
 """Where people stand: in groups and throngs with free ground between, never inside each other."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gbdgc.data.drawing.camera import Camera
-from gbdgc.data.drawing.domains import SceneDomain
-
-Floats = NDArray[np.float64]
+from gbdgc.synthetic.camera import Camera, Floats
+from gbdgc.synthetic.domains import SceneDomain
 
 
-@dataclass(frozen=True, slots=True)
-class Crowd:
+class Crowd(NamedTuple):
     """The spots of people on the ground and how crowded it is around each, from 0 to 1."""
 
     x: Floats
@@ -88,12 +84,12 @@ def _appeal(domain: SceneDomain, x: Floats, z: Floats, camera: Camera, rng: np.r
 
 def _fitted(appeal: Floats, wanted: int) -> Floats:
     """Chances, each under one, that follow the appeal and sum to the number wanted, as far as there is room."""
+
+    def chances(factor: float) -> Floats:
+        return np.asarray(0.97 * -np.expm1(-factor * appeal))
+
     low, high = 0.0, 1e6
     for _ in range(28):
         middle = (low * high) ** 0.5 if low else high / 4
-        low, high = (middle, high) if _chances(appeal, middle).sum() < wanted else (low, middle)
-    return _chances(appeal, high)
-
-
-def _chances(appeal: Floats, factor: float) -> Floats:
-    return np.asarray(0.97 * -np.expm1(-factor * appeal))
+        low, high = (middle, high) if chances(middle).sum() < wanted else (low, middle)
+    return chances(high)

@@ -129,5 +129,5 @@ def find_domain(domain: SceneDomain | str) -> SceneDomain:
     if isinstance(domain, SceneDomain):
         return domain
     if domain not in DOMAINS:
-        raise InputError(f"no drawn domain is called {domain!r}; there are: {', '.join(DOMAINS)}")
+        raise InputError(f"no drawn domain is called {domain!r}", next_step=f"there are: {', '.join(DOMAINS)}")
     return DOMAINS[domain]

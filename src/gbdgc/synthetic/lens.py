@@ -1,15 +1,61 @@
-"""What lens, sensor and camera make of the light: from a scene to eight bits."""
+"""What lies between a lit scene and eight bits: glow, rain and snow, the lens and the sensor."""
 
 from math import ceil
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFilter
 
-from gbdgc.data.drawing.domains import SceneDomain
-from gbdgc.data.images import RGB
+from gbdgc.synthetic.camera import Camera, Floats
+from gbdgc.synthetic.domains import SceneDomain
+from gbdgc.synthetic.light import Light
 
+RGB = NDArray[np.uint8]
 Picture = NDArray[np.float32]
+
+_LAMP_HEIGHT = 4.85
+
+
+def add_glow(image: Picture, camera: Camera, light: Light, wetness: float) -> None:
+    """The halo of each lamp, and on wet ground its long reflection."""
+    columns, tops, depths = camera.project(light.lamps[:, 0], light.lamps[:, 1], _LAMP_HEIGHT)
+    _, feet, _ = camera.project(light.lamps[:, 0], light.lamps[:, 1])
+    for column, top, foot, depth, colour in zip(columns, tops, feet, depths, light.lamp_colours, strict=True):
+        radius = min(90.0, max(6.0, 1.3 * camera.focal / depth))
+        _add_spot(image, column, top, radius, radius, colour * 0.9)
+        if wetness:
+            _add_spot(
+                image, column, foot + (foot - top) * 0.5, radius * 0.3, (foot - top) * 0.6, colour * 0.4 * wetness
+            )
+
+
+def _add_spot(image: Picture, column: float, row: float, across: float, along: float, colour: Floats) -> None:
+    """Add a soft ellipse of light."""
+    height, width = image.shape[:2]
+    left, right = int(np.clip(column - 3 * across, 0, width)), int(np.clip(column + 3 * across, 0, width))
+    top, bottom = int(np.clip(row - 3 * along, 0, height)), int(np.clip(row + 3 * along, 0, height))
+    x = np.exp(-np.abs(np.arange(left, right) - column) / across * 1.6)
+    y = np.exp(-np.abs(np.arange(top, bottom) - row) / along * 1.6)
+    image[top:bottom, left:right] += (np.outer(y, x)[..., None] * colour).astype(np.float32)
+
+
+def add_weather(image: Picture, domain: SceneDomain, rng: np.random.Generator) -> None:
+    """Streaks of rain, flakes of snow."""
+    height, width = image.shape[:2]
+    veil = Image.new("L", (width, height))
+    draw = ImageDraw.Draw(veil)
+    if domain.rain:
+        lean = rng.uniform(-0.25, 0.25)
+        for x, y, length in rng.uniform((0, -30, 6), (width, height, 34), (int(900 * domain.rain), 3)).tolist():
+            draw.line((x, y, x + lean * length, y + length), fill=int(30 + length))
+    if domain.snow:
+        for x, y, size in rng.uniform((0, 0, 0), (width, height, 1), (int(700 * domain.snow), 3)).tolist():
+            radius = 0.4 + 2.2 * size**4
+            draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=int(230 - 70 * size))
+    if domain.rain or domain.snow:
+        share = np.asarray(veil.filter(ImageFilter.GaussianBlur(0.7)), np.float32)[..., None] / 255
+        image += share * (np.array([0.9, 0.93, 1.0], np.float32) - image)
 
 
 def develop(image: Picture, domain: SceneDomain, rng: np.random.Generator) -> RGB:
@@ -31,7 +77,8 @@ def develop(image: Picture, domain: SceneDomain, rng: np.random.Generator) -> RG
     return record
 
 
-def _expose_all(image: Picture, gain: Picture, saturation: np.float32, contrast: np.float32) -> None:
+@numba.njit(cache=True, nogil=True)
+def _expose(image: Picture, gain: Picture, saturation: np.float32, contrast: np.float32) -> None:
     """To the scale of 0 to 255; highlights roll off instead of clipping."""
     height, width = image.shape[:2]
     middle, shoulder, room = np.float32(107), np.float32(190), np.float32(65)
@@ -50,7 +97,8 @@ def _expose_all(image: Picture, gain: Picture, saturation: np.float32, contrast:
                 image[y, x, band] = max(level, np.float32(0))
 
 
-def _record_all(record: RGB, image: Picture, taps: Picture, grain: Picture, colour_grain: Picture) -> None:
+@numba.njit(cache=True, nogil=True)
+def _record(record: RGB, image: Picture, taps: Picture, grain: Picture, colour_grain: Picture) -> None:
     """Blur, down the columns and then along the row, add noise and round."""
     height, width = image.shape[:2]
     line = np.empty((width, 3), np.float32)
@@ -68,7 +116,3 @@ def _record_all(record: RGB, image: Picture, taps: Picture, grain: Picture, colo
                 for tap in range(5):
                     value += taps[tap] * line[min(width - 1, max(0, x + tap - 2)), band]
                 record[y, x, band] = np.uint8(min(np.float32(255), max(np.float32(0), value + np.float32(0.5))))
-
-
-_expose = numba.njit(cache=True, nogil=True)(_expose_all)
-_record = numba.njit(cache=True, nogil=True)(_record_all)

@@ -1,10 +1,9 @@
-"""Little solids made of ellipsoids and boxes, seen from a given side once and kept as sprites at several scales.
+"""Figures built of ellipsoids and boxes, rendered to sprites.
 
 A sprite does not hold colours but how much of each part (skin, hair, top, ...) a pixel shows, so one sprite serves
 people in any clothes. All of it is linear in the pixels, so smaller scales are plain averages of larger ones.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, cos, sin
 from typing import NamedTuple
@@ -13,11 +12,15 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Texels = NDArray[np.float32]
+
 PARTS = 6
-"""Each figure has so many parts that are coloured on their own."""
+"""The parts of a figure that are coloured separately."""
 CHANNELS = PARTS + 2
 """The parts, then coverage, then how far the surface turns to the right (128 is straight on)."""
 LEVELS = 5
+"""Sprites are kept at so many scales, each half of the one before."""
 _BLOCK = 2 ** (LEVELS - 1)
 
 
@@ -39,66 +42,25 @@ class Model:
     head: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Atlas:
-    """Sprites in one block of memory, for a kernel that paints many of them in one call.
+class Sprite(NamedTuple):
+    """One figure seen from one side.
 
-    ``table[sprite, level]`` is (offset, height, width) in ``pixels``; ``anchor`` is where the feet are, in pixels of
-    level 0, and ``head`` where the head is from there, in metres to the right and down.
+    ``anchor`` is where its feet are, in pixels of the finest level, and ``head`` where its head is from there, in
+    metres to the right and down.
     """
 
-    pixels: NDArray[np.uint8]
-    table: NDArray[np.int64]
-    pixels_per_metre: NDArray[np.float64]
-    anchor: NDArray[np.float64]
-    head: NDArray[np.float64]
+    levels: tuple[NDArray[np.uint8], ...]
+    pixels_per_metre: float
+    anchor: Floats
+    head: Floats
 
 
-def build_atlas(views: Sequence[tuple[Model, float, float]]) -> Atlas:
-    """Render each (model, azimuth, elevation), in radians; azimuth 0 faces the camera."""
-    blocks: list[NDArray[np.uint8]] = []
-    table = np.zeros((len(views), LEVELS, 3), np.int64)
-    anchor, head = np.zeros((len(views), 2)), np.zeros((len(views), 2))
-    offset = 0
-    for index, (model, azimuth, elevation) in enumerate(views):
-        sprite, anchor[index] = _render(model, azimuth, elevation)
-        head[index] = _on_screen(np.array([model.head]), azimuth, elevation)[0] * (1, -1)
-        for level in range(LEVELS):
-            sprite = _halve(sprite) if level else sprite
-            rows, columns = sprite.shape[:2]
-            table[index, level] = offset, rows, columns
-            blocks.append(np.rint(sprite).astype(np.uint8).reshape(-1, CHANNELS))
-            offset += rows * columns
-    scales = np.array([model.pixels_per_metre for model, _, _ in views])
-    return Atlas(np.concatenate(blocks), table, scales, anchor, head)
-
-
-def join_atlases(first: Atlas, second: Atlas) -> Atlas:
-    """One atlas with the sprites of both, the first's in front."""
-    shifted = second.table + np.array([len(first.pixels), 0, 0])
-    return Atlas(
-        np.concatenate([first.pixels, second.pixels]),
-        np.concatenate([first.table, shifted]),
-        np.concatenate([first.pixels_per_metre, second.pixels_per_metre]),
-        np.concatenate([first.anchor, second.anchor]),
-        np.concatenate([first.head, second.head]),
-    )
-
-
-def _axes(azimuth: float, elevation: float) -> NDArray[np.float64]:
-    """Screen right, screen up and towards the camera, in the figure's own frame."""
+def render(model: Model, azimuth: float, elevation: float) -> Sprite:
+    """Render a figure from a direction, in radians; azimuth 0 faces the camera."""
     turn = np.array([[cos(azimuth), 0, sin(azimuth)], [0, 1, 0], [-sin(azimuth), 0, cos(azimuth)]])
-    screen = np.array([[1, 0, 0], [0, cos(elevation), -sin(elevation)], [0, sin(elevation), cos(elevation)]])
-    return np.asarray(screen @ turn)
-
-
-def _on_screen(points: NDArray[np.float64], azimuth: float, elevation: float) -> NDArray[np.float64]:
-    return np.asarray(points @ _axes(azimuth, elevation)[:2].T)
-
-
-def _render(model: Model, azimuth: float, elevation: float) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """The sprite as float channels up to 255, and where in it the origin is."""
-    axes = _axes(azimuth, elevation)
+    tilt = np.array([[1, 0, 0], [0, cos(elevation), -sin(elevation)], [0, sin(elevation), cos(elevation)]])
+    # Screen right, screen up and towards the camera, in the figure's own frame.
+    axes = np.asarray(tilt @ turn)
     shapes = np.array([[*solid.centre, *solid.radii, solid.part, solid.box] for solid in model.solids], np.float64)
     middles = shapes[:, :3] @ axes[:2].T
     reach = np.where(
@@ -110,26 +72,27 @@ def _render(model: Model, azimuth: float, elevation: float) -> tuple[NDArray[np.
     scale = model.pixels_per_metre
     columns, rows = (ceil((side * scale + 2) / _BLOCK) * _BLOCK for side in high - low)
     anchor = np.array([1 - low[0] * scale, 1 + high[1] * scale])
-    sprite = np.zeros((rows, columns, CHANNELS), np.float32)
-    _cast(sprite, shapes, middles, reach, axes, anchor * 2, scale * 2)
-    return sprite, anchor
+    level = np.zeros((rows, columns, CHANNELS), np.float32)
+    _cast_rays(level, shapes, middles, reach, axes, anchor * 2, scale * 2)
+    levels = [level]
+    for _ in range(LEVELS - 1):
+        upper, lower = levels[-1][::2], levels[-1][1::2]
+        levels.append((upper[:, ::2] + upper[:, 1::2] + lower[:, ::2] + lower[:, 1::2]) * np.float32(0.25))
+    head = (np.array([model.head]) @ axes[:2].T)[0] * (1, -1)
+    return Sprite(tuple(np.rint(level).astype(np.uint8) for level in levels), scale, anchor, head)
 
 
-def _halve(channels: NDArray[np.float32]) -> NDArray[np.float32]:
-    upper, lower = channels[::2], channels[1::2]
-    return (upper[:, ::2] + upper[:, 1::2] + lower[:, ::2] + lower[:, 1::2]) * np.float32(0.25)
-
-
+@numba.njit(cache=True, nogil=True)
 def _cast_rays(
-    sprite: NDArray[np.float32],
-    shapes: NDArray[np.float64],
-    middles: NDArray[np.float64],
-    reach: NDArray[np.float64],
-    axes: NDArray[np.float64],
-    anchor: NDArray[np.float64],
+    sprite: Texels,
+    shapes: Floats,
+    middles: Floats,
+    reach: Floats,
+    axes: Floats,
+    anchor: Floats,
     scale: float,
 ) -> None:
-    """Parallel rays, four a pixel, against each solid, the nearest wins; light comes from above and from the camera."""
+    """Cast parallel rays, four per pixel; the nearest solid wins, lit from above and from the camera."""
     rows, columns = 2 * sprite.shape[0], 2 * sprite.shape[1]
     nearest = np.full((rows, columns), -1e9)
     parts = np.full((rows, columns), -1)
@@ -192,6 +155,3 @@ def _cast_rays(
                 texel[parts[row, column]] += 63.75 * lights[row, column]
                 texel[PARTS] += 63.75
                 texel[PARTS + 1] += 31.75 * turns[row, column]
-
-
-_cast = numba.njit(cache=True, nogil=True)(_cast_rays)

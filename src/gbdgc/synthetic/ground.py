@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
-from gbdgc.data.drawing.camera import Camera
+from gbdgc.synthetic.camera import Camera, Floats
+from gbdgc.synthetic.domains import SceneDomain
 
 Texture = NDArray[np.float32]
 
@@ -51,11 +52,6 @@ def _tiles(rng: np.random.Generator) -> Texture:
     return _tinted(grey, (0.56, 0.51, 0.45))
 
 
-def _cobbles(rng: np.random.Generator) -> Texture:
-    grey = _slabs(rng, 64, 64, 1.3, 0.14) * (1 + 0.08 * _noise(rng, 1) + 0.08 * _noise(rng, 40))
-    return _tinted(grey, (0.36, 0.35, 0.36))
-
-
 def _grass(rng: np.random.Generator) -> Texture:
     blades, patches = _noise(rng, (1.6, 0.6)), _noise(rng, 28)
     grey = 1 + 0.2 * blades + 0.1 * _noise(rng, 4)
@@ -89,48 +85,54 @@ def _marble(rng: np.random.Generator) -> Texture:
     return _tinted(grey, (0.72, 0.68, 0.6))
 
 
-GROUNDS: dict[str, Callable[[np.random.Generator], Texture]] = {
-    "asphalt": _asphalt,
-    "tiles": _tiles,
-    "cobbles": _cobbles,
-    "grass": _grass,
-    "sand": _sand,
-    "stands": _stands,
-    "snow": _snow,
-    "marble": _marble,
+GROUNDS: dict[str, tuple[int, Callable[[np.random.Generator], Texture]]] = {
+    "asphalt": (0, _asphalt),
+    "tiles": (1, _tiles),
+    "grass": (3, _grass),
+    "sand": (4, _sand),
+    "stands": (5, _stands),
+    "snow": (6, _snow),
+    "marble": (7, _marble),
 }
+"""The seed and the recipe of each texture."""
 
 
 @lru_cache(maxsize=len(GROUNDS))
 def _pyramid(kind: str) -> Texture:
     """A texture and its halvings, one below the other."""
-    texture = GROUNDS[kind](np.random.default_rng([11, list(GROUNDS).index(kind)]))
-    levels = [texture]
+    seed, recipe = GROUNDS[kind]
+    levels = [recipe(np.random.default_rng([11, seed]))]
     while len(levels[-1]) > 4:
         side = len(levels[-1]) // 2
         levels.append(levels[-1].reshape(side, 2, side, 2, 3).mean(axis=(1, 3)))
     return np.concatenate([level.reshape(-1, 3) for level in levels]).astype(np.float32)
 
 
-def lay_ground(camera: Camera, kind: str, turn: float, shift: tuple[float, float], hidden: Texture) -> Texture:
+def lay_ground(camera: Camera, domain: SceneDomain, hidden: Texture, rng: np.random.Generator) -> Texture:
     """The bare ground as the camera sees it, up to its reach; what is hidden by figures stays black."""
     image = np.zeros((camera.height, camera.width, 3), np.float32)
     inverse = camera.inverse_depth(np.arange(camera.height, dtype=np.float64) + 0.5)
-    _lay(
-        image, hidden, _pyramid(kind), inverse, camera.reach, camera.focal, cos(camera.pitch), sin(camera.pitch),
-        cos(turn), sin(turn), *shift,
-    )  # fmt: skip
+    turn = rng.uniform(0, 6.3) if domain.slope == 0 else 0.0
+    _lay(image, hidden, _pyramid(domain.ground), inverse, camera, turn, (rng.uniform(0, 40), rng.uniform(0, 40)))
     return image
 
 
-def _lay_rows(
-    image: Texture, hidden: Texture, pyramid: Texture, inverse: NDArray[np.float64], reach: float, focal: float,
-    cos_pitch: float, sin_pitch: float, cos_turn: float, sin_turn: float, shift_x: float, shift_y: float,
-) -> None:  # fmt: skip
+@numba.njit(cache=True, nogil=True)
+def _lay(
+    image: Texture,
+    hidden: Texture,
+    pyramid: Texture,
+    inverse: Floats,
+    camera: Camera,
+    turn: float,
+    shift: tuple[float, float],
+) -> None:
     """Each pixel reads the texture at the level of detail that it can show, mixed from the two nearest levels."""
     height, width = image.shape[:2]
+    cos_pitch, sin_pitch, cos_turn, sin_turn = cos(camera.pitch), sin(camera.pitch), cos(turn), sin(turn)
+    focal = camera.focal
     for y in range(height):
-        if inverse[y] * reach < 0.98:
+        if inverse[y] * camera.reach < 0.98:
             continue
         depth = 1 / inverse[y]
         down = (y + 0.5 - height / 2) / focal
@@ -144,8 +146,8 @@ def _lay_rows(
             if hidden[y, x] > 0.996:
                 continue
             right = (x + 0.5 - width / 2) / focal * depth
-            u = (right * cos_turn + ahead * sin_turn + shift_x) * TEXELS_PER_METRE
-            v = (ahead * cos_turn - right * sin_turn + shift_y) * TEXELS_PER_METRE
+            u = (right * cos_turn + ahead * sin_turn + shift[0]) * TEXELS_PER_METRE
+            v = (ahead * cos_turn - right * sin_turn + shift[1]) * TEXELS_PER_METRE
             for fine in range(2):
                 side = SIDE >> (level + fine)
                 offset = (SIDE * SIDE - side * side) * 4 // 3
@@ -161,6 +163,3 @@ def _lay_rows(
                     first = (1 - a) * pyramid[upper + left0, band] + a * pyramid[upper + left1, band]
                     second = (1 - a) * pyramid[lower + left0, band] + a * pyramid[lower + left1, band]
                     image[y, x, band] += weight * ((1 - b) * first + b * second)
-
-
-_lay = numba.njit(cache=True, nogil=True)(_lay_rows)

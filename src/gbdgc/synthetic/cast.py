@@ -1,13 +1,20 @@
-"""Colours of people and things, one RGB for each part of each figure."""
+"""Everyone and everything in a scene: where each stands, how it is turned, and the colour of each of its parts."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gbdgc.data.drawing.domains import SceneDomain
-from gbdgc.data.drawing.people import ACCENT, BOTTOM, HAIR, SHOES, SKIN, TOP
-from gbdgc.data.drawing.solids import PARTS
+from gbdgc.synthetic.camera import Camera
+from gbdgc.synthetic.crowd import Crowd
+from gbdgc.synthetic.domains import SceneDomain
+from gbdgc.synthetic.people import ACCENT, BOTTOM, HAIR, SHOES, SKIN, TOP
+from gbdgc.synthetic.solids import PARTS, Floats
+from gbdgc.synthetic.sprites import BODIES, SIDES, THING_SIDES, person_sprite, thing_sprite
+from gbdgc.synthetic.things import THINGS
 
-Floats = NDArray[np.float64]
+Spot = tuple[str, float, float]
+"""A kind of thing and where it stands: x, z."""
 
 _SKINS = np.array([[0.98, 0.8, 0.7], [0.93, 0.72, 0.58], [0.8, 0.58, 0.44], [0.6, 0.4, 0.28], [0.38, 0.25, 0.18]])
 _HAIRS = np.array(
@@ -23,8 +30,74 @@ _HUES = np.array([0.0, 0.0, 0.02, 0.07, 0.13, 0.3, 0.5, 0.56, 0.59, 0.62, 0.65, 
 _METAL = (0.3, 0.31, 0.33)
 
 
-def dress(n: int, domain: SceneDomain, rng: np.random.Generator) -> Floats:
-    """The colours of n people."""
+class Cast(NamedTuple):
+    """Everything that stands in a scene, one row per figure."""
+
+    sprite: NDArray[np.int64]
+    mirrored: NDArray[np.bool_]
+    thing: NDArray[np.bool_]
+    """Whether it is not a person."""
+    x: Floats
+    z: Floats
+    stature: Floats
+    """Size relative to the sprite's."""
+    colours: Floats
+    """RGB of each part: n x parts x 3."""
+    crowding: Floats
+    """How dark the feet are, from 0 in the open to 1 in a throng."""
+    shadow_radius: Floats
+    shadow_height: Floats
+
+    def ordered(self, depth: Floats) -> "Cast":
+        """The same figures, the nearest first."""
+        order = np.argsort(depth, kind="stable")
+        return Cast._make(column[order] for column in self)
+
+
+def join(*casts: Cast) -> Cast:
+    """Put casts together."""
+    return Cast._make(np.concatenate(columns) for columns in zip(*casts, strict=True))
+
+
+def cast_things(domain: SceneDomain, camera: Camera, spots: list[Spot], rng: np.random.Generator) -> Cast:
+    """Give each thing a side, a size and colours."""
+    n, names = len(spots), [name for name, _, _ in spots]
+    x, z = np.array([(x, z) for _, x, z in spots]).reshape(n, 2).T.copy()
+    kinds = np.array([list(THINGS).index(name) for name in names], np.int64)
+    return Cast(
+        sprite=thing_sprite(camera.elevation(z), kinds, rng.integers(THING_SIDES, size=n)),
+        mirrored=rng.random(n) < 0.5,
+        thing=np.ones(n, np.bool_),
+        x=x,
+        z=z,
+        stature=rng.uniform(0.9, 1.1, n),
+        colours=np.array([_thing_colours(name, domain, rng) for name in names]).reshape(n, PARTS, 3),
+        crowding=np.zeros(n),
+        shadow_radius=np.array([THINGS[name].shadow_radius for name in names]),
+        shadow_height=np.array([THINGS[name].shadow_height for name in names]),
+    )
+
+
+def cast_people(domain: SceneDomain, camera: Camera, crowd: Crowd, rng: np.random.Generator) -> Cast:
+    """Give each person a body, a height and clothes."""
+    n = len(crowd.x)
+    sides = {"front": (0, 0, 0, 1, 1, 2), "back": (4, 4, 4, 3, 3, 2), "any": range(SIDES)}[domain.facing]
+    children = rng.random(n) < 0.06
+    return Cast(
+        sprite=person_sprite(camera.elevation(crowd.z), rng.integers(BODIES, size=n), rng.choice(sides, n)),
+        mirrored=rng.random(n) < 0.5,
+        thing=np.zeros(n, np.bool_),
+        x=crowd.x,
+        z=crowd.z,
+        stature=rng.normal(1.0, 0.055, n).clip(0.85, 1.15) * np.where(children, 0.68, 1.0),
+        colours=_people_colours(n, domain, rng),
+        crowding=0.6 * crowd.crowding,
+        shadow_radius=np.full(n, 0.3),
+        shadow_height=np.full(n, 1.65),
+    )
+
+
+def _people_colours(n: int, domain: SceneDomain, rng: np.random.Generator) -> Floats:
     colours = np.zeros((n, PARTS, 3))
     colours[:, SKIN] = _mixed(_SKINS, n, rng)
     colours[:, HAIR] = _HAIRS[rng.choice(len(_HAIRS), n, p=_HAIR_SHARES)] * rng.uniform(0.7, 1.3, (n, 1))
@@ -45,8 +118,7 @@ def dress(n: int, domain: SceneDomain, rng: np.random.Generator) -> Floats:
     return colours
 
 
-def paint_thing(kind: str, domain: SceneDomain, rng: np.random.Generator) -> Floats:
-    """The colours of one thing."""
+def _thing_colours(kind: str, domain: SceneDomain, rng: np.random.Generator) -> Floats:
     colours = np.empty((PARTS, 3))
     colours[:] = _METAL
     colours[[TOP, ACCENT, SKIN]] = _vivid(3, rng)

@@ -15,26 +15,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 from scipy.io import savemat
 
-from gbdgc.data.drawing.domains import DOMAINS, SOURCE_DOMAINS, TARGET_DOMAINS, SceneDomain, find_domain
-from gbdgc.data.drawing.figures import figures
-from gbdgc.data.drawing.scene import draw_scene
-from gbdgc.data.sample import Points
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 from gbdgc.progress import track
-
-__all__ = [
-    "DOMAINS",
-    "SOURCE_DOMAINS",
-    "TARGET_DOMAINS",
-    "SceneDomain",
-    "draw_dataset",
-    "draw_demo",
-    "draw_scene",
-]
+from gbdgc.synthetic.domains import DOMAINS, SOURCE_DOMAINS, TARGET_DOMAINS, SceneDomain, find_domain
+from gbdgc.synthetic.painting import draw_scene
+from gbdgc.synthetic.sprites import atlas
 
 _MAT_HEADER = b"MATLAB 5.0 MAT-file, drawn by gbdgc"
 _MAT_HEADER_SIZE = 116
@@ -86,14 +76,14 @@ def draw_dataset(
     splits = {"train": 48, "test": 12} if images is None else images
     mixed = [find_domain(domain) for domain in domains]
     if not mixed:
-        raise InputError(f"a data set needs at least one domain; there are: {', '.join(DOMAINS)}")
+        raise InputError("a data set needs at least one domain", next_step=f"there are: {', '.join(DOMAINS)}")
     orders: list[_Order] = []
     for split, number in splits.items():
         folder = dest / f"{split}_data"
         _refuse_leftovers(folder, number)
         orders += _plan(folder, split, number, mixed, seed)
     for wardrobe in {domain.wardrobe for domain in mixed}:
-        figures(wardrobe)
+        atlas(wardrobe)
     draw = partial(_draw_files, size=size, empty=empty)
     # Threads, since nearly all the work is in compiled code that runs side by side; and they share the sprites.
     with ThreadPoolExecutor(workers) as pool:
@@ -148,7 +138,7 @@ def _draw_files(order: _Order, size: tuple[int, int], empty: bool) -> None:
         file.write(_shanghaitech_labels(points))
 
 
-def _shanghaitech_labels(points: Points) -> bytes:
+def _shanghaitech_labels(points: NDArray[np.float32]) -> bytes:
     """The official nest: a cell of a struct whose location is the points and whose number their count."""
     info = np.empty((1, 1), [("location", object), ("number", object)])
     info[0, 0] = (points.astype(np.float64), np.array([[len(points)]], np.min_scalar_type(len(points))))
@@ -174,4 +164,5 @@ def _refuse_leftovers(folder: Path, number: int) -> None:
     expected = {f"IMG_{index + 1}.jpg" for index in range(number)}
     strangers = sorted(path.name for path in folder.glob("images/*") if path.name not in expected)
     if strangers:
-        raise InputError(f"{folder / 'images'}: has other pictures, such as {strangers[0]}; choose another folder")
+        reason = f"has other pictures, such as {strangers[0]}"
+        raise InputError(str(folder / "images"), reason, "choose another folder")

@@ -9,15 +9,17 @@ from scipy.io import loadmat
 from scipy.ndimage import find_objects, label
 
 from gbdgc.data import load_dataset
-from gbdgc.data.drawing.camera import Camera
-from gbdgc.data.drawing.clutter import CLUTTER
-from gbdgc.data.drawing.figures import BODIES, ELEVATIONS, SIDES, clutter_sprite, figures, person_sprite
-from gbdgc.data.drawing.painting import Cast, paint_figures
-from gbdgc.data.drawing.people import ACCENT, HAIR, SKIN, WARDROBES
-from gbdgc.data.drawing.solids import CHANNELS, PARTS
-from gbdgc.data.drawing.weather import Air, make_light
-from gbdgc.data.synthetic import DOMAINS, SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset, draw_demo, draw_scene
 from gbdgc.errors import InputError
+from gbdgc.synthetic import DOMAINS, SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset, draw_demo, draw_scene
+from gbdgc.synthetic.camera import Camera
+from gbdgc.synthetic.cast import Cast
+from gbdgc.synthetic.light import Air, draw_light
+from gbdgc.synthetic.painting import paint_figures
+from gbdgc.synthetic.people import ACCENT, HAIR, SKIN, WARDROBES
+from gbdgc.synthetic.scene import Scene
+from gbdgc.synthetic.solids import CHANNELS, PARTS
+from gbdgc.synthetic.sprites import BODIES, ELEVATIONS, SIDES, atlas, person_sprite, thing_sprite
+from gbdgc.synthetic.things import THINGS
 
 SMALL = (160, 120)
 
@@ -122,11 +124,11 @@ def test_an_empty_scene_is_the_same_place_without_people() -> None:
 
 @pytest.mark.parametrize("wardrobe", WARDROBES)
 def test_the_labelled_point_of_every_sprite_is_on_its_head(wardrobe: str) -> None:
-    atlas = figures(wardrobe)
+    sprites = atlas(wardrobe)
     for sprite in range(len(ELEVATIONS) * BODIES * SIDES):
-        offset, height, width = atlas.table[sprite, 0]
-        pixels = atlas.pixels[offset : offset + height * width].reshape(height, width, CHANNELS).astype(float)
-        column, row = (atlas.anchor[sprite] + atlas.head[sprite] * atlas.pixels_per_metre[sprite]).astype(int)
+        offset, height, width = sprites.table[sprite, 0]
+        pixels = sprites.pixels[offset : offset + height * width].reshape(height, width, CHANNELS).astype(float)
+        column, row = (sprites.anchor[sprite] + sprites.head[sprite] * sprites.pixels_per_metre[sprite]).astype(int)
         around = pixels[row - 2 : row + 3, column - 2 : column + 3].mean(axis=(0, 1))
         assert around[PARTS] == 255
         assert around[[SKIN, HAIR, ACCENT]].sum() > 0.6 * around[:PARTS].sum()
@@ -166,13 +168,13 @@ def line_up(*kinds: str) -> int:
     sprites = [
         person_sprite(camera.elevation(z[i : i + 1]), front, front)
         if kind == "person"
-        else clutter_sprite(camera.elevation(z[i : i + 1]), front + list(CLUTTER).index(kind), front)
+        else thing_sprite(camera.elevation(z[i : i + 1]), front + list(THINGS).index(kind), front)
         for i, kind in enumerate(kinds)
     ]
     cast = Cast(
         sprite=np.concatenate(sprites),
         mirrored=np.zeros(n, bool),
-        clutter=np.array([kind != "person" for kind in kinds]),
+        thing=np.array([kind != "person" for kind in kinds]),
         x=np.zeros(n),
         z=z,
         stature=np.ones(n),
@@ -181,8 +183,9 @@ def line_up(*kinds: str) -> int:
         shadow_radius=np.ones(n),
         shadow_height=np.ones(n),
     )
-    light = make_light(DOMAINS["plaza-day"], camera, np.random.default_rng(0))
-    return len(paint_figures(figures("summer"), camera, cast, light, Air(np.zeros(3), 0.0), 0.0).heads)
+    domain = DOMAINS["plaza-day"]
+    light = draw_light(domain, camera, np.random.default_rng(0))
+    return len(paint_figures(Scene(domain, camera, light, cast, Air(np.zeros(3), 0.0))).heads)
 
 
 def test_a_head_behind_a_thing_is_not_labelled_but_one_behind_a_person_is() -> None:

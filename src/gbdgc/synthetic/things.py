@@ -1,12 +1,13 @@
-"""Things that are not people. Their parts carry the same names as a person's; what colour they get is in colours.py."""
+"""Things that are not people. Their parts carry the same names as a person's; their colours are in cast.py."""
 
 from collections.abc import Callable
 from math import cos, pi, sin
+from typing import NamedTuple
 
 import numpy as np
 
-from gbdgc.data.drawing.people import ACCENT, BOTTOM, SHOES, SKIN, TOP, limb
-from gbdgc.data.drawing.solids import Model, Solid
+from gbdgc.synthetic.people import ACCENT, BOTTOM, SHOES, SKIN, TOP, limb
+from gbdgc.synthetic.solids import Model, Solid
 
 
 def _car(rng: np.random.Generator) -> Model:
@@ -126,19 +127,27 @@ def _bin(rng: np.random.Generator) -> Model:
     return Model((Solid((0, 0.5, 0), (0.3, 0.5, 0.3), TOP, box=True), Solid((0, 1.0, 0), (0.3, 0.1, 0.3), SHOES)), 48.0)
 
 
-CLUTTER: dict[str, Callable[[np.random.Generator], Model]] = {
-    "car": _car,
-    "van": _van,
-    "tree": _tree,
-    "bush": _bush,
-    "lamp": _lamp,
-    "pole": _pole,
-    "umbrella": _umbrella,
-    "parasol": _parasol,
-    "stall": _stall,
-    "bench": _bench,
-    "barrier": _barrier,
-    "bin": _bin,
+class Thing(NamedTuple):
+    """How a kind of thing is built, and what it does to its surroundings, in metres."""
+
+    model: Callable[[np.random.Generator], Model]
+    footprint: float = 0.2
+    """Radius of the ground that nobody can stand on."""
+    shadow_radius: float = 0.2
+    shadow_height: float = 0.8
+
+
+THINGS = {
+    "car": Thing(_car, 2.2, 1.3, 1.2),
+    "van": Thing(_van, 2.5, 1.5, 2.0),
+    "tree": Thing(_tree, 0.5, 1.5, 3.8),
+    "bush": Thing(_bush, 1.1, 0.9),
+    "lamp": Thing(_lamp, shadow_height=4.6),
+    "pole": Thing(_pole, shadow_height=2.9),
+    "umbrella": Thing(_umbrella),
+    "parasol": Thing(_parasol, shadow_radius=1.1, shadow_height=2.3),
+    "stall": Thing(_stall, 1.5, 1.5, 2.3),
+    "bench": Thing(_bench, 0.9),
+    "barrier": Thing(_barrier, 0.5),
+    "bin": Thing(_bin, 0.4),
 }
-FOOTPRINTS = {"car": 2.2, "van": 2.5, "tree": 0.5, "bush": 1.1, "stall": 1.5, "bench": 0.9, "barrier": 0.5, "bin": 0.4}
-"""Radius, in metres, of the ground that nobody can stand on; 0.2 for the rest."""

@@ -167,3 +167,12 @@ def test_a_model_of_another_version_is_named_as_such(tmp_path: Path, change: str
     checkpoint.write(tmp_path / "model", tensors, info)
     with pytest.raises(InputError, match=r"(?s)model: made by another version.*depth"):
         checkpoint.load_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize("description", ["null", "3", "[" * 100_000 + "]" * 100_000])
+def test_a_description_that_is_no_object_is_a_damaged_file(tmp_path: Path, description: str) -> None:
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.zeros(1)}, tmp_path / "strange", {"gbdgc": description})
+    with pytest.raises(InputError, match="strange: damaged or not a safetensors file"):
+        checkpoint.load_model(tmp_path / "strange")

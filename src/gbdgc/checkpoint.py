@@ -45,9 +45,11 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         info = json.loads(metadata[_INFO])
+        if not isinstance(info, dict):
+            raise ValueError("its description is not an object")
     except FileNotFoundError as error:
         raise InputError(str(path), "no such file") from error
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
         if path.suffix in _PICKLES:
             raise InputError(
                 str(path), "a PyTorch file, which could run code and is never loaded", f"give the {BEST} of a run"

@@ -11,13 +11,14 @@ from rich.table import Table
 from sklearn.metrics import adjusted_rand_score
 
 from gbdgc.data import load_dataset
-from gbdgc.data.synthetic import draw_demo
 from gbdgc.errors import InputError
 from gbdgc.evaluation import evaluate
+from gbdgc.memory import keep_freed_memory
 from gbdgc.models.weights import load_weights
 from gbdgc.progress import stderr, stdout
 from gbdgc.report import write_report
 from gbdgc.runs import TrainingRun, new_run_folder
+from gbdgc.synthetic import draw_demo
 from gbdgc.training import train
 
 METHODS = {"gbdgc": "gbdgc", "erm": "plain regression"}
@@ -29,6 +30,7 @@ Errors = dict[str, dict[str, float]]
 
 def main() -> None:
     """Draw, train, count, compare."""
+    keep_freed_memory()
     folder = new_run_folder("demo", "crowds")
     data = draw_demo(folder / "data", train=TRAIN, test=TEST)
     runs = {method: train_one(method, data / "source", folder / method) for method in METHODS}

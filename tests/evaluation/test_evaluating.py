@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gbdgc
-from gbdgc.counter import Counter
+from gbdgc.counting import Counter, pipeline
 from gbdgc.data import Dataset, load_dataset
 from gbdgc.errors import InputError
 from gbdgc.evaluation import Evaluation, evaluate, read_table
@@ -23,13 +23,13 @@ Crowd = Callable[..., Path]
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the pictures as they are counted."""
     seen: list[str] = []
-    count = Counter.__call__
+    open_picture = pipeline.open_picture
 
-    def watched(self: Counter, source: Path) -> object:
-        seen.append(source.name)
-        return count(self, source)
+    def watched(picture: Path, *, max_pixels: int) -> object:
+        seen.append(picture.name)
+        return open_picture(picture, max_pixels=max_pixels)
 
-    monkeypatch.setattr(Counter, "__call__", watched)
+    monkeypatch.setattr(pipeline, "open_picture", watched)
     return seen
 
 

@@ -15,7 +15,6 @@ from gbdgc.runs import TrainingRun
 
 if TYPE_CHECKING:
     from gbdgc.data import Dataset
-    from gbdgc.engines import EngineName
 
 Cell = dict[str, Any]
 """One result: a source, a target, a variant and a seed, and what was measured of them."""
@@ -50,7 +49,7 @@ class Settings:
     """The rows to fill; empty: all that the table has."""
     seeds: Sequence[int] = (0,)
     epochs: int | None = None
-    engine: "EngineName | None" = None
+    engine: str | None = None
     """What counts the targets; None: torch."""
     out: str | os.PathLike[str] = "results"
     """The folder of the small files: ``<out>/<benchmark>/cells/*.json`` and the tables."""

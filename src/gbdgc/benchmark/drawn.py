@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from gbdgc.data.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset
+from gbdgc.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset
 
 PARTS = {
     "drawn A": (SOURCE_DOMAINS[0::2], 0),

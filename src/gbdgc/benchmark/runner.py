@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gbdgc import __version__
 from gbdgc.benchmark.declaration import Cell, Job, Settings
@@ -21,9 +21,6 @@ from gbdgc.errors import InputError, UsageError
 from gbdgc.files import atomic_write
 from gbdgc.progress import stderr
 from gbdgc.runs import TrainingRun
-
-if TYPE_CHECKING:
-    from gbdgc.engines import EngineName
 
 _OF_THE_CELL = ("name", "data.source", "train.seed")
 """Settings that a cell has under names of its own."""
@@ -96,7 +93,7 @@ def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
     return Path(out) / benchmark / "cells"
 
 
-def _finished_cell(path: Path, config: Config, engine: "EngineName | None") -> Cell | None:
+def _finished_cell(path: Path, config: Config, engine: str | None) -> Cell | None:
     if not path.exists():
         return None
     cell: Cell = json.loads(path.read_text(encoding="utf-8"))

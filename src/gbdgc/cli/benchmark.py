@@ -71,6 +71,8 @@ def benchmark(
     format
         What stdout gets; the files in --out have all forms but the first.
     """
+    from gbdgc.memory import keep_freed_memory
+
     find_benchmark(name)
     if not tables_only:
         from gbdgc.benchmark.drawn import draw_benchmark_data
@@ -89,6 +91,7 @@ def benchmark(
             out=out,
             runs=runs,
         )
+        keep_freed_memory()
         try:
             run_benchmark(name, settings)
         except Interrupted as stopped:

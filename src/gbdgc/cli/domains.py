@@ -82,7 +82,7 @@ def domains(
             try:
                 estimator.fit(features)
             except InputError as error:
-                raise InputError(f"{source}: {error}") from error
+                raise InputError(str(source), str(error)) from error
         folder = out or new_run_folder("domains", source.resolve().stem)
         status.update("drawing the map")
         balls = getattr(estimator, "balls_", [])
@@ -102,17 +102,17 @@ def _check_usage(source: Path, weights: Path | None, method: str, mode: str | No
     from gbdgc.errors import InputError, UsageError
 
     if method == "random" and mode is not None:
-        raise UsageError(f"--mode {mode}: random has no modes; leave it out")
+        raise UsageError("", f"--mode {mode}: random has no modes", "leave it out")
     if weights is not None and source.is_file():
-        raise UsageError(f"--weights {weights}: a table of features needs no model; leave it out")
+        raise UsageError("", f"--weights {weights}: a table of features needs no model", "leave it out")
     if out is not None and (out / LABELS).exists():
-        raise InputError(f"--out {out}: holds {LABELS} already; choose another folder")
+        raise InputError("", f"--out {out}: holds {LABELS} already", "choose another folder")
 
 
 def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], NDArray[np.float32]]":
     """Return the ids of the pictures and the statistics of their features in the encoder of a model."""
     from gbdgc.checkpoint import load_model
-    from gbdgc.counter import bundled_model
+    from gbdgc.counting.counter import bundled_model
     from gbdgc.data import load_dataset
     from gbdgc.data.loading import descriptor_images
     from gbdgc.descriptors import describe

@@ -21,10 +21,12 @@ def train(config: str, *overrides: str, resume: bool = False, devices: int = 1, 
     out
         The run's folder.
     """
+    from gbdgc.memory import keep_freed_memory
     from gbdgc.progress import stderr, stdout
     from gbdgc.training import train as run_training
     from gbdgc.training.run import is_first_process
 
+    keep_freed_memory()
     first = is_first_process()  # asked before the others are started
     run = run_training(config, overrides, resume=resume, devices=devices, folder=out)
     if not run.finished:

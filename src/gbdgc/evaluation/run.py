@@ -10,21 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from gbdgc.checkpoint import model_file
-from gbdgc.counter import Counter
+from gbdgc.counting import Counter
 from gbdgc.data import Dataset, load_dataset, unique_name
-from gbdgc.engines import EngineName
 from gbdgc.errors import InputError, UsageError
-from gbdgc.evaluation.counting import Unreadable, count_rows
+from gbdgc.evaluation.counting import WHOLE, Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.metrics import Summary, compare, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, cells, read_table, table_columns, tag_names
 from gbdgc.files import atomic_write
-from gbdgc.memory import keep_freed_memory
 from gbdgc.progress import track
 from gbdgc.runs import Journal, Resume, RunFolder, read_json
-
-WHOLE = 4096
-"""Pictures up to this longer side are counted whole, as the protocol asks; larger ones in windows, to bound memory."""
 
 SELECTION = {
     "validation": "source validation",
@@ -56,7 +51,7 @@ def evaluate(
     format: str = "auto",
     max_side: int | None = None,
     tile: int = WHOLE,
-    engine: EngineName | None = None,
+    engine: str | None = None,
     against: Place | None = None,
     out: Place | None = None,
     resume: Resume = False,
@@ -80,7 +75,6 @@ def evaluate(
         starts one where there is none.
     seed : of the intervals.
     """
-    keep_freed_memory()
     if max_side is not None and max_side < 1:
         raise InputError(f"max_side={max_side}", "a side has at least one pixel", "leave it out to count at full size")
     counter = copy(weights) if isinstance(weights, Counter) else Counter.load(weights, engine=engine, tile=tile)

@@ -9,10 +9,10 @@ from typing import Any
 from torch import Tensor
 
 from gbdgc import checkpoint
+from gbdgc.counting.trust import Trust
 from gbdgc.data import unique_name
 from gbdgc.evaluation.table import PREDICTIONS, Row, read_table
 from gbdgc.runs import TrainingRun, read_json
-from gbdgc.trust import Trust
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from gbdgc import __version__
 from gbdgc.checkpoint import model_file
-from gbdgc.counter import Counter
+from gbdgc.counting import Counter
 from gbdgc.evaluation import Row, errors
 from gbdgc.files import atomic_write
 from gbdgc.progress import track

@@ -14,6 +14,7 @@ from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
 from gbdgc import checkpoint
+from gbdgc.counting.trust import Trust
 from gbdgc.data.loading import Batches, descriptor_images
 from gbdgc.descriptors import Levels, describe
 from gbdgc.domains import stability
@@ -23,7 +24,6 @@ from gbdgc.models import Network
 from gbdgc.runs import TrainingRun
 from gbdgc.training.state import TrainState, build_partition
 from gbdgc.training.step import backward, gather
-from gbdgc.trust import Trust
 
 Descriptors = NDArray[np.float32]
 Report = Callable[[TrainState, dict[str, float]], None]

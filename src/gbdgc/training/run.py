@@ -17,7 +17,6 @@ from rich.markup import escape
 from gbdgc import checkpoint
 from gbdgc.config import Config, differences, load_config, save_config, settings_that_matter
 from gbdgc.errors import InputError, UsageError
-from gbdgc.memory import keep_freed_memory
 from gbdgc.progress import progress_bar, stderr
 from gbdgc.runs import CHECKPOINTS, Resume, RunFolder, TrainingRun
 from gbdgc.training.checks import check_settings
@@ -49,7 +48,6 @@ def train(
     if devices < 1:
         raise UsageError(f"devices {devices}", "at least one process")
     settings = config if isinstance(config, Config) else load_config(config, overrides)
-    keep_freed_memory()
     # Before there are other processes, so that a mistake ends the run rather than leave them waiting.
     check_settings(settings)
     if not is_first_process():

@@ -296,7 +296,7 @@ def test_ctrl_c_leaves_whole_files_of_what_was_done_and_resume_goes_on(
 
     refused = run(tmp_path, *options)
     assert refused.returncode == 1
-    assert "go on with them by --resume" in " ".join(refused.stderr.split())
+    assert "holds a run already; resume it" in " ".join(refused.stderr.split())
     again = run(tmp_path, *options, "--resume")
     assert again.returncode == 0
     assert f"{30 - len(done)} counted; {len(done)} counted before" in again.stderr

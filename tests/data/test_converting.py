@@ -120,6 +120,12 @@ def test_other_settings_do_all_again_and_leave_nothing_of_the_old(source, tmp_pa
     assert set(files(tmp_path / "out/images")) == {f"set/{number}.png" for number in range(5)}
 
 
+def test_two_processes_do_not_convert_into_one_folder(source, tmp_path):
+    (tmp_path / "out").mkdir()
+    with claim(tmp_path / "out"), pytest.raises(InputError, match="another process is at work there"):
+        convert(source, tmp_path / "out", settings=SMALL)
+
+
 def test_a_journal_whose_last_line_was_cut_short_loses_that_line_only(source, tmp_path):
     convert(source, tmp_path / "out", settings=SMALL)
     journal = tmp_path / "out/conversion.jsonl"
@@ -132,7 +138,7 @@ def test_a_run_that_was_killed_goes_on(source, tmp_path):
     out = tmp_path / "out"
     convert(source, out, settings=SMALL)
     (out / "manifest.jsonl").unlink()
-    (out / "images/set/.0.jpg.1a2b.part").write_bytes(b"half a picture")
+    (out / "images/set/.0.jpg.1a2b3c4d5e6f.part").write_bytes(b"half a picture")
     (out / "images/set/0.jpg").unlink()
     assert convert(source, out, settings=SMALL).redrawn == 1
     assert not list(out.rglob("*.part"))

@@ -3,12 +3,9 @@
 What is counted is written at once, so that a run can stop and go on anywhere.
 """
 
-import csv
-import io
-import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,8 +13,7 @@ from gbdgc.counting.overlay import peak_of
 from gbdgc.counting.pipeline import Failure, Moment, Outcome, Video
 from gbdgc.counting.result import Result
 from gbdgc.counting.video import VideoWriter
-from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.runs import Journal
 
 COUNTS, VIDEOS, ERRORS = "counts.csv", "videos.csv", "errors.csv"
 ZONE = "zone:"
@@ -123,8 +119,11 @@ class ResultsFolder:
         self._video: Video | None = None
         self._stem = ""
         (folder / ERRORS).unlink(missing_ok=True)  # what failed is tried again
-        rows = _restore(folder / COUNTS, self.columns)
-        finished = {row["source"] for row in _restore(folder / VIDEOS, _VIDEO_COLUMNS)}
+        self._counts = Journal(folder / COUNTS, self.columns)
+        self._videos = Journal(folder / VIDEOS, _VIDEO_COLUMNS)
+        self._errors = Journal(folder / ERRORS, ("source", "error"))
+        rows = self._counts.recover()
+        finished = {row["source"] for row in self._videos.recover()}
         self.begun: defaultdict[str, list[Moment]] = defaultdict(list)
         for row in rows:
             if row["time"] and row["source"] not in finished:
@@ -139,18 +138,17 @@ class ResultsFolder:
                 self._video, self._stem = outcome.video, self.name_for(outcome.source or "")
             made = {sink.kind: sink.write(self.folder, self._stem, outcome) for sink in self.sinks}
             record = round_all(outcome.to_dict()) | {"overlay": None, "density": None} | made
-            _append(self.folder / COUNTS, self.columns, flat(record))
+            self._counts.append(flat(record))
             self.counted += 1
             return record
         self.close()
         if isinstance(outcome, Failure):
-            row = {"source": outcome.source, "error": str(outcome.error)}
-            _append(self.folder / ERRORS, ("source", "error"), row)
+            self._errors.append({"source": outcome.source, "error": str(outcome.error)})
             self.failed += 1
         else:
             facts = {name: getattr(outcome, name) for name in ("source", "frames", "seconds", "dropped", "highest")}
             facts["mean"] = outcome.total / outcome.frames if outcome.frames else None
-            _append(self.folder / VIDEOS, _VIDEO_COLUMNS, round_all(facts))
+            self._videos.append(round_all(facts))
         return None
 
     def close(self) -> None:
@@ -178,13 +176,6 @@ def flat(record: Record) -> Record:
     return record | zones | {"warnings": "; ".join(record["warnings"])}
 
 
-def csv_line(values: Iterable[object]) -> str:
-    """Return one row of CSV, with its newline."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(values)
-    return text.getvalue()
-
-
 def round_all(record: Mapping[str, Any]) -> Record:
     """Round to what a count can mean, for people to read."""
     return {name: _rounded(value) for name, value in record.items()}
@@ -200,38 +191,3 @@ def _stem_of(made: str) -> str:
     """Return the name that `ResultsFolder.name_for` gave: of overlays/NAME.jpg, or density/NAME/000001.npz."""
     path = Path(made)
     return path.parts[1].removesuffix(path.suffix)
-
-
-def _restore(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """Return the whole rows of a table; half a row, as a power cut leaves it, is taken out of the file."""
-    if not path.exists():
-        return []
-    content = path.read_bytes()
-    text = content.decode("utf-8", "surrogateescape")
-    header, *rows = csv.reader(io.StringIO(text, newline="")) if text else [[]]
-    if rows and header != list(columns):
-        raise InputError(str(path), "its columns are not those of this run", "start a new run")
-    whole = [row for row in rows if len(row) == len(columns)]
-    if rows and whole and not text.endswith("\n") and rows[-1] is whole[-1]:
-        whole.pop()
-    kept = b"".join(_line(row) for row in [columns, *whole])
-    if kept != content:
-        with atomic_write(path) as file:
-            file.write(kept)
-    return [dict(zip(columns, row, strict=True)) for row in whole]
-
-
-def _append(path: Path, columns: Sequence[str], row: Mapping[str, object]) -> None:
-    """Add a row in one write, so that it is there whole or not at all."""
-    try:
-        with path.open("ab", buffering=0) as file:
-            header = b"" if os.fstat(file.fileno()).st_size else _line(columns)
-            file.write(header + _line(row.get(name) for name in columns))
-    except OSError as error:
-        raise InputError(
-            str(path), f"could not be written ({error.strerror})", "make room, then resume the run"
-        ) from error
-
-
-def _line(values: Iterable[object]) -> bytes:
-    return csv_line(values).encode("utf-8", "surrogateescape")

@@ -5,7 +5,6 @@ missing there, or was made from another file or with other settings; so a run th
 started again. There is a manifest only once everything is done.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +25,9 @@ from gbdgc.data.reading import BoxPoint, list_problems, load_dataset
 from gbdgc.data.sample import Points, Sample
 from gbdgc.data.transforms import resize
 from gbdgc.errors import InputError, UsageError
-from gbdgc.files import atomic_write, make_folder
+from gbdgc.files import atomic_write, claim, make_folder, sweep_parts
 from gbdgc.progress import track
+from gbdgc.runs import Journal
 
 _IMAGES = "images"
 _JOURNAL = "conversion.jsonl"
@@ -128,7 +128,7 @@ def convert(
     source, dest = Path(source), Path(dest)
     dataset = load_dataset(source, format, skip_bad=True, max_pixels=settings.max_pixels, point=point)
     _refuse_overlap(source, dest, dataset)
-    before = _read_journal(dest)
+    before = _done_before(Journal(dest / _JOURNAL))
     jobs = _jobs(dataset, settings)
     kept = {job.sample.id: before[job.sample.id] for job in jobs if _is_done(job, before, dest)}
     missing = [job for job in jobs if job.sample.id not in kept]
@@ -203,20 +203,18 @@ def _convert_missing(
     """Convert on all cores; return what is done, by id, and what is wrong with the others."""
     done: dict[str, _Done] = {}
     problems: list[str] = []
-    make_folder(dest)
+    journal = Journal(make_folder(dest) / _JOURNAL)
     try:
-        (dest / _MANIFEST).unlink(missing_ok=True)
-        for leftover in (dest / _IMAGES).rglob(".*.part"):
-            leftover.unlink()
-        _write_journal(dest, kept)
-        with (dest / _JOURNAL).open("a", encoding="utf-8") as journal:
+        with claim(dest):
+            (dest / _MANIFEST).unlink(missing_ok=True)
+            sweep_parts(dest)
+            journal.replace(map(asdict, kept))
             work = map_unordered(partial(_convert_one, dest=dest, settings=settings), jobs, workers=workers)
             for outcome in track(work, "converting", total=len(jobs)):
                 if isinstance(outcome, str):
                     problems.append(outcome)
                     continue
-                journal.write(json.dumps(asdict(outcome)) + "\n")
-                journal.flush()
+                journal.append(asdict(outcome))
                 done[outcome.id] = outcome
                 if (old := before.get(outcome.id)) is not None and old.image != outcome.image:
                     (dest / old.image).unlink(missing_ok=True)
@@ -266,20 +264,14 @@ def _converted(sample: Sample, done: _Done, dest: Path) -> Sample:
     return replace(sample, image=dest / done.image, width=done.width, height=done.height, points=points)
 
 
-def _read_journal(dest: Path) -> dict[str, _Done]:
-    """Return what earlier runs did; a last line that was cut short is as if it were not there."""
-    file = dest / _JOURNAL
+def _done_before(journal: Journal) -> dict[str, _Done]:
+    """Return what earlier runs did, by id."""
     done = {}
-    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+    for row in journal.rows():
         try:
-            entry = _Done(**json.loads(line))
-            beneath(dest, entry.image, file)  # what it names may be deleted
-        except (ValueError, TypeError, RecursionError):
+            entry = _Done(**row)
+            beneath(journal.path.parent, entry.image, journal.path)  # what it names may be deleted
+        except (ValueError, TypeError):
             continue
         done[entry.id] = entry
     return done
-
-
-def _write_journal(dest: Path, entries: Iterable[_Done]) -> None:
-    with atomic_write(dest / _JOURNAL, "w") as file:
-        file.writelines(json.dumps(asdict(entry)) + "\n" for entry in entries)

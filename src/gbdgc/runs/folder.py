@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write, claim, make_folder, sweep_parts
@@ -52,7 +53,8 @@ class RunFolder:
         out : the folder.
         resume : whether a run that has begun is to be continued, with the same settings.
         products : files that the run writes; in a folder without a run they belong to somebody else.
-        changed : names what differs from the settings in a file; by default the keys of ``settings`` that do.
+        changed : names what differs from the settings in a file; by default the keys of ``settings`` that do. Whoever
+            writes the settings compares them too.
         """
         file = _SETTINGS.get(command, CONFIG)
         folder = Path(out) if out else (newest_run_folder(command, name) if resume else None)
@@ -67,8 +69,8 @@ class RunFolder:
         with claim(folder):
             sweep_parts(folder, spare=(CONFIG, *_SETTINGS.values()))
             if begun:
-                differ = (changed or _changed(settings))(folder / file)
-                if differ:
+                compare = changed or partial(changed_keys, settings=cast("Mapping[str, Any]", settings))
+                if differ := compare(folder / file):
                     raise InputError(
                         str(folder),
                         f"was started with other settings ({', '.join(differ)})",
@@ -96,19 +98,14 @@ class RunFolder:
             self.path.rmdir()
 
 
-def _changed(settings: Mapping[str, Any] | Callable[[Path], None]) -> Callable[[Path], list[str]]:
-    """Return a function that names the settings that differ from those in a JSON file."""
-    assert isinstance(settings, Mapping), "what writes its own settings compares them too"
+def changed_keys(file: Path, settings: Mapping[str, Any]) -> list[str]:
+    """Name the settings that differ from those in a run's file; others in the file do not matter."""
     now = json.loads(json.dumps(settings))
-
-    def differ(file: Path) -> list[str]:
-        try:
-            before = json.loads(file.read_text(encoding="utf-8"))
-            return [key for key in now if before.get(key) != now[key]]
-        except (ValueError, AttributeError) as error:
-            raise InputError(str(file), "not the settings of such a run", "choose another folder") from error
-
-    return differ
+    try:
+        before = json.loads(file.read_text(encoding="utf-8"))
+        return [key for key in now if before.get(key) != now[key]]
+    except (ValueError, AttributeError) as error:
+        raise InputError(str(file), "not the settings of such a run", "choose another folder") from error
 
 
 def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path:

@@ -77,7 +77,7 @@ class Journal:
             lines = text.split("\n")[:-1]
             try:
                 return [json.loads(line) for line in lines]
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 number = next(number for number, line in enumerate(lines, 1) if not _is_json(line))
                 raise self._damaged(number, str(error)) from error
         header, *rows = csv_rows(text) or [[]]
@@ -106,6 +106,6 @@ def _encoded(text: str) -> bytes:
 def _is_json(line: str) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True

@@ -38,7 +38,7 @@ def main() -> None:
     stdout.print(
         f"latent domains found in the source against the drawn truth: ARI {domain_agreement(runs['gbdgc']):.2f}"
     )
-    stdout.print("models chosen by the source's own kept-aside part; no target was looked at before this table")
+    stdout.print("models chosen on the held-out part of the source; no target was looked at before this table")
     stdout.print(f"report: {write_report(runs['gbdgc'].folder)}", soft_wrap=True, markup=False)
     stdout.print(f"run: {folder}", soft_wrap=True, markup=False)
 
@@ -59,11 +59,11 @@ def train_one(method: str, source: Path, folder: Path) -> TrainingRun:
 
 
 def errors_of(run: TrainingRun, targets: Path) -> Errors:
-    """Return the errors on the source's kept-aside part and on each unseen target."""
+    """Return the errors on the held-out part of the source and on each unseen target."""
     kept = min((record["validation"] for record in run.metrics), key=lambda errors: errors["mae"])
     done = evaluate(run.best, sorted(targets.iterdir()), out=run.folder / "eval")
     unseen = {name: {"mae": e["mae"]["value"], "rmse": e["rmse"]["value"]} for name, e in done.summary["data"].items()}
-    return {"source, kept aside": kept} | {f"unseen {name}": errors for name, errors in unseen.items()}
+    return {"source, held out": kept} | {f"unseen {name}": errors for name, errors in unseen.items()}
 
 
 def comparison(errors: dict[str, Errors]) -> Table:

@@ -192,7 +192,7 @@ def test_resuming_a_finished_run_counts_only_what_is_new_or_mended(
 
     other = run(mixture, "in", "--every", "2s", *options)
     assert other.returncode == 1
-    assert "was begun with another --every; give the same, or start anew" in " ".join(other.stderr.split())
+    assert "was started with other settings (--every); resume with the same ones" in " ".join(other.stderr.split())
     assert rows(folder / "counts.csv") == table
 
 

@@ -12,6 +12,7 @@ from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.converting import Settings, convert
 from gbdgc.data.images import image_size, read_image
 from gbdgc.errors import InputError, UsageError
+from gbdgc.files import claim
 
 SMALL = Settings(max_side=80)
 SIDEWAYS = Image.Exif()

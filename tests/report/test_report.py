@@ -60,7 +60,7 @@ def test_the_headline_is_what_the_evaluation_says(counted_run: Path) -> None:
     errors = json.loads((counted_run / "eval" / "summary.json").read_text())["data"]["streets"]
     text = read(write_report(counted_run))
     assert f"{errors['mae']['value']:.1f} MAE {errors['mae']['low']:.1f} to {errors['mae']['high']:.1f}" in text
-    assert "chosen by the lowest error on the part of the source that was kept aside" in text
+    assert "chosen by the lowest error on the held-out part of the source" in text
     assert "training part only" not in text
 
 

@@ -153,7 +153,7 @@ def by_pair(cells: "Iterable[Cell]") -> "dict[tuple[str, str], list[Cell]]":
 
 
 def notes(cells: "Sequence[Cell]", chosen: str | None = None) -> list[str]:
-    """What is to be known before ours is compared with theirs."""
+    """Return what to know before comparing ours with theirs."""
     seeds = sorted({cell["seed"] for cell in cells})
     numbers = sorted(set(Counter((cell["source"], cell["target"], cell["variant"]) for cell in cells).values()))
     spread = {1: "one seed, so no interval over seeds", 2: "mean of 2 seeds, and both ends"}

@@ -27,7 +27,7 @@ _OF_THE_CELL = ("name", "data.source", "train.seed")
 
 
 class Interrupted(Exception):
-    """A signal ended a training, saved; the benchmark goes on from there when it is started again."""
+    """A signal stopped a training, which is saved; the benchmark continues there when it is started again."""
 
 
 def run_benchmark(name: str, settings: Settings) -> list[Cell]:

@@ -65,7 +65,7 @@ def _terminal_cell(table: Table, line: Line, columns: Sequence[Column]) -> str:
 
 
 def to_csv(tables: Sequence[Table]) -> str:
-    """Return one line a number, with all of its headings: for other programs."""
+    """Return one line per number, with all of its headings, for other programs."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     for table in tables:

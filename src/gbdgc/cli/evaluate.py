@@ -150,7 +150,7 @@ def tables(summary: dict[str, Any]) -> "list[Table]":
 
 
 def notes(summary: dict[str, Any]) -> list[str]:
-    """Return what is to be known to read the numbers."""
+    """Return what to know when reading the numbers."""
     limit = summary["max_side"]
     lines = [
         f"model chosen by: {summary['selection']}; longer side limited to: {'no limit' if limit is None else limit}; "

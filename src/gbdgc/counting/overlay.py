@@ -161,7 +161,7 @@ def _clear_coloured(shares: Image.Image) -> Image.Image:
 
 def _colours(shares: Image.Image) -> Image.Image:
     colours = shares.copy()
-    colours.putpalette(_palette())
+    colours.putpalette(density_palette())
     return colours.convert("RGB")
 
 
@@ -248,7 +248,8 @@ def _per_square(square: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def _palette() -> bytes:
+def density_palette() -> bytes:
+    """Return 256 colours of density, none to most, as Pillow takes them."""
     from matplotlib import colormaps
 
     return np.asarray(colormaps[_COLOURS](np.arange(256), bytes=True), dtype=np.uint8)[:, :3].tobytes()

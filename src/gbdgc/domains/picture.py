@@ -12,8 +12,8 @@ from matplotlib.patches import Circle
 from gbdgc.domains.clustering import one_thread
 from gbdgc.domains.tree import Ball, Floats, Integers
 
-# Told apart by people with any colour vision (Okabe and Ito), then lighter repeats.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#7F7F7F", "#B8A100", "#444444")
+# Told apart by people with any colour vision (after Okabe and Ito), and dark enough on white.
+PALETTE = ("#0072b2", "#dc8f00", "#009e73", "#c45f97", "#4ea6de", "#d55e00", "#8265ad", "#7a7a7a", "#a39000", "#3f4a5a")
 
 
 def draw_domains(embedding: Floats, labels: Integers, balls: Sequence[Ball] = (), title: str = "") -> Figure:

@@ -1,4 +1,4 @@
-"""From counted pictures to numbers: a row a picture first, and everything else from these rows."""
+"""From counted pictures to numbers: one row per picture first, and everything else from these rows."""
 
 from gbdgc.evaluation.counting import Unreadable, count_dataset, count_rows
 from gbdgc.evaluation.intervals import Estimate, bootstrap, paired_bootstrap

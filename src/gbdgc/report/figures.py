@@ -25,7 +25,7 @@ def colour(domain: int | None) -> str:
 
 
 def agreement(rows: Sequence[Row]) -> Markup:
-    """Draw predicted against true counts, a dot a picture that can be clicked or reached by the keyboard."""
+    """Draw predicted against true counts, one dot per picture, to be clicked or reached by the keyboard."""
     truths = [row.truth or 0 for row in rows]
     top = 1.15 * max(10.0, *truths, *(row.count for row in rows))
     scale = Scale(0, top, log=True)
@@ -129,7 +129,7 @@ def histogram(counts: Sequence[int], edges: Sequence[float], tallest: int, domai
 
 
 def composition(history: Sequence[Domains]) -> Markup:
-    """Draw the share of each domain at each discovery, one column a discovery."""
+    """Draw the share of each domain at each discovery, one column each."""
     names = sorted({name for domains in history for name in domains.values()})
     plot = Plot("Share of each domain at each discovery", _epochs(history), Scale(0, 1), 720, 112, _STRIP)
     plot.y_axis("", [0, 0.5, 1], percent=True)

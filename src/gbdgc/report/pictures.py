@@ -3,7 +3,6 @@
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from gbdgc.counting import Counter
+from gbdgc.counting.overlay import density_palette
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.density import density_map
 from gbdgc.data.images import RGB, read_image
@@ -114,16 +114,8 @@ def _coloured(levels: NDArray[np.float32], width: int, height: int, side: int) -
     size = max(1, round(width * scale)), max(1, round(height * scale))
     shares = Image.fromarray((255 * np.sqrt(np.clip(levels, 0, 1))).astype(np.uint8))
     small = shares.resize(size, Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
-    small.putpalette(_palette())
+    small.putpalette(density_palette())
     return _address(small.convert("RGB"))
-
-
-@cache
-def _palette() -> bytes:
-    """The colours of density, dark to light."""
-    from matplotlib import colormaps
-
-    return (255 * colormaps["inferno"](np.linspace(0, 1, 256))[:, :3]).round().astype(np.uint8).tobytes()
 
 
 def _address(image: Image.Image) -> str:

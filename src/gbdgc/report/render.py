@@ -15,6 +15,7 @@ from markupsafe import Markup
 from gbdgc import __version__
 from gbdgc.checkpoint import model_file
 from gbdgc.counting import Counter
+from gbdgc.domains.picture import PALETTE
 from gbdgc.evaluation import Row, errors
 from gbdgc.files import atomic_write
 from gbdgc.progress import track
@@ -34,7 +35,7 @@ Key = tuple[str, str]
 """A picture: its data set and its id."""
 
 _CHOSEN = {
-    "validation": "the lowest error on the part of the source that was kept aside",
+    "validation": "the lowest error on the held-out part of the source",
     "last": "the last epoch",
 }
 
@@ -102,7 +103,7 @@ def _content(training: Training, found: list[Evaluation], thumbnail_bytes: int) 
         "source_missing": sorted(source.missing),
         "version": __version__,
         # Inserted as they are: they are ours.
-        "style": Markup(_read("report.css")),
+        "style": Markup(_domain_colours() + _read("report.css")),
         "script": Markup(script),
         "script_hash": b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
     }
@@ -213,6 +214,10 @@ def _setting(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return words[value]
     return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def _domain_colours() -> str:
+    return f":root {{ {' '.join(f'--d{place}: {colour};' for place, colour in enumerate(PALETTE))} }}\n"
 
 
 def _read(name: str) -> str:

@@ -115,6 +115,20 @@ def test_a_damaged_file_and_one_of_strangers_are_refused(name: str, tmp_path: Pa
         Counter.load(path)
 
 
+@pytest.mark.parametrize("name", ["m.onnx", "m.xml", "m.bin"])
+def test_an_export_with_one_flipped_bit_is_not_counted_with(
+    name: str, tmp_path: Path, exports: dict[str, Path]
+) -> None:
+    for path in (exports["m.onnx"], exports["m.xml"], exports["m.xml"].with_suffix(".bin")):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    damaged = tmp_path / name
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    with pytest.raises(InputError, match=r"m\.(onnx|xml): damaged: its content does not match its digest; export it"):
+        Counter.load(damaged if name != "m.bin" else tmp_path / "m.xml")
+
+
 def test_an_onnx_file_that_is_not_ours_is_named_as_such(tmp_path: Path, exports: dict[str, Path]) -> None:
     import onnx
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from gbdgc.counting.seal import check_seal
 from gbdgc.errors import InputError, install_advice
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ class OnnxEngine:
             available = ", ".join(runtime.get_available_providers())
             raise InputError(f"device {device!r}", f"this onnxruntime has no {provider}, only {available}")
         with _reading(path):
+            check_seal(path)
             self.session = runtime.InferenceSession(str(path), options, providers=[provider])
             self.description = unpack(self.session.get_modelmeta().custom_metadata_map[DESCRIPTION_KEY])
 
@@ -179,6 +181,7 @@ class OpenVinoEngine:
         if place not in (known := [*core.available_devices, "AUTO"]):
             raise InputError(f"device {device!r}", f"OpenVINO finds only {', '.join(known)} here")
         with _reading(path):
+            check_seal(path)
             model = core.read_model(path)
             self.description = unpack(model.get_rt_info(DESCRIPTION_KEY).astype(str))
             self.model = core.compile_model(model, place, options)
@@ -233,6 +236,8 @@ def _reading(path: Path) -> Iterator[None]:
         raise InputError(str(path), "no such file")
     try:
         yield
+    except InputError:
+        raise
     except (KeyError, ValueError, SafetensorError) as error:
         raise InputError(str(path), "not exported by gbdgc", "make it with: gbdgc export WEIGHTS") from error
     except Exception as error:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require
+from gbdgc.counting.seal import sealed
 from gbdgc.descriptors import channel_statistics
 from gbdgc.files import atomic_write, folder_beside
 from gbdgc.models import DENSITY_SCALE, Network
@@ -109,7 +110,7 @@ def write_onnx(graph: Path, out: Path, description: str, inputs: Sequence[NDArra
     model = onnx.load(graph if inputs is None else _quantised(graph, inputs))
     onnx.helper.set_model_props(model, {DESCRIPTION_KEY: description})
     with atomic_write(out) as file:
-        file.write(model.SerializeToString())
+        file.write(sealed(model.SerializeToString(), ".onnx"))
 
 
 def write_openvino(
@@ -137,7 +138,9 @@ def write_openvino(
             )
     model.set_rt_info(description, DESCRIPTION_KEY)
     with folder_beside(out) as folder:
-        openvino.save_model(model, folder / out.name, compress_to_fp16=False)
+        xml = folder / out.name
+        openvino.save_model(model, xml, compress_to_fp16=False)
+        xml.write_bytes(sealed(xml.read_bytes(), ".xml", xml.with_suffix(".bin").read_bytes()))
         # The weights first: whoever sees the .xml finds them.
         for suffix in (".bin", ".xml"):
             (folder / out.name).with_suffix(suffix).replace(out.with_suffix(suffix))

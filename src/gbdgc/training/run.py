@@ -207,8 +207,8 @@ def restore_records(run: TrainingRun, epoch: int) -> None:
     """Forget the records of epochs that are about to be trained again, and say which of the others are lost."""
     records = run.journal.recover()
     kept = [record for record in records if record["epoch"] <= epoch]
-    if kept != records:
-        run.journal.replace(kept)
+    if kept != records or not run.journal.path.exists():
+        run.journal.replace(kept)  # also a new one, so that its name is on the disk before there are records
     if lost := set(range(1, epoch + 1)) - {record["epoch"] for record in kept}:
         epochs = ", ".join(map(str, sorted(lost)))
         stderr.print(

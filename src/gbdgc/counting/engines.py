@@ -95,6 +95,7 @@ class TorchEngine:
     @classmethod
     def load(cls, path: Path, *, device: str | None = None, threads: int | None = None) -> Self:
         """Open a model file or a run's folder."""
+        require("torch", "torch")
         from gbdgc.checkpoint import load_model
 
         network, info, tensors = load_model(path)

@@ -70,8 +70,8 @@ class Health(BaseModel):
     """Whether the service works, and how busy it is."""
 
     status: str
-    line: int = Field(description="requests in the line")
-    places: int = Field(description="places in the line")
+    queued: int = Field(description="requests being received, waiting or being counted")
+    slots: int = Field(description="requests that the queue holds")
 
 
 class Model(BaseModel):

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from fractions import Fraction
 from itertools import count, pairwise
@@ -21,7 +21,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from gbdgc.counting.video import Frame, Smoother, VideoWriter, frames, is_video, open_source, parse_every, smooth
+from gbdgc.counting.video import Frame, Smoother, VideoWriter, frames, is_video, open_source, parse_every
 from gbdgc.errors import InputError
 
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")
@@ -549,6 +549,11 @@ def test_a_time_is_read_in_its_unit(text: str | float, seconds: float) -> None:
 def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
     with pytest.raises(InputError, match=r"every=.*: not a time; write 1s, 500ms"):
         parse_every(text)
+
+
+def smooth(counts: Iterable[float], times: Iterable[float], **options: int) -> list[float]:
+    smoother = Smoother(**options)
+    return [smoother(count, time) for count, time in zip(counts, times, strict=True)]
 
 
 def test_one_wild_count_does_not_move_the_smoothed_count() -> None:

@@ -80,9 +80,8 @@ def count(
     if seconds is not None and not math.isfinite(seconds):
         raise UsageError(f"--seconds {seconds}", "not a time", "leave it out to go on to the end, or until Ctrl-C")
     from gbdgc.cli.count_output import Messages, printer, say
-    from gbdgc.cli.count_run import open_run
     from gbdgc.counting import Counter, count_sources, find_sources, load_zones
-    from gbdgc.counting.sinks import ERRORS, Densities, Overlays, Sink
+    from gbdgc.counting.sinks import ERRORS, Densities, Overlays, ResultsFolder, Sink
     from gbdgc.counting.sources import LIST
     from gbdgc.counting.tiling import check_tile
     from gbdgc.counting.video import parse_every, public_name
@@ -123,7 +122,10 @@ def count(
             else:
                 yield source
 
-    with open_run(_run_name(sources[0]), settings, out, sinks, resume=resume) as run, progress_bar() as bar:
+    with (
+        ResultsFolder.open(_run_name(sources[0]), settings, out, sinks, resume=resume) as run,
+        progress_bar() as bar,
+    ):
         remaining = left() if listed else list(left())
         pictures = None if listed else sum(not source.moving for source in remaining)
         moving = listed or any(source.moving for source in remaining)

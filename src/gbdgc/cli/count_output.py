@@ -12,7 +12,8 @@ from rich.progress import Progress, TaskID
 
 from gbdgc.counting import Failure, Outcome, Result, Video
 from gbdgc.counting.overlay import clock
-from gbdgc.counting.sinks import ZONE, Record, ResultsFolder, csv_line, flat
+from gbdgc.counting.sinks import ZONE, Record, ResultsFolder, flat
+from gbdgc.files import csv_line
 from gbdgc.progress import stderr
 
 Format = Literal["table", "json", "csv"]

@@ -3,21 +3,20 @@
 What is counted is written at once, so that a run can stop and go on anywhere.
 """
 
-import csv
-import io
-import os
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from gbdgc.counting.overlay import peak_of
 from gbdgc.counting.pipeline import Failure, Moment, Outcome, Video
 from gbdgc.counting.result import Result
 from gbdgc.counting.video import VideoWriter
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.runs import Journal, Resume, RunFolder
 
 COUNTS, VIDEOS, ERRORS = "counts.csv", "videos.csv", "errors.csv"
 ZONE = "zone:"
@@ -27,6 +26,8 @@ _COLUMNS_AFTER_ZONES = (
     *("overlay", "density"),
 )
 _VIDEO_COLUMNS = ("source", "frames", "seconds", "dropped", "mean", "highest")
+_SAME = ("weights", "zones", "every", "seconds", "tile")
+"""Settings that must not change within one table."""
 
 _MOST_BYTES = 120
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\udc80-\udcff]+')
@@ -123,14 +124,45 @@ class ResultsFolder:
         self._video: Video | None = None
         self._stem = ""
         (folder / ERRORS).unlink(missing_ok=True)  # what failed is tried again
-        rows = _restore(folder / COUNTS, self.columns)
-        finished = {row["source"] for row in _restore(folder / VIDEOS, _VIDEO_COLUMNS)}
+        self._counts = Journal(folder / COUNTS, self.columns)
+        self._videos = Journal(folder / VIDEOS, _VIDEO_COLUMNS)
+        self._errors = Journal(folder / ERRORS, ("source", "error"))
+        rows = self._counts.recover()
+        finished = {row["source"] for row in self._videos.recover()}
         self.begun: defaultdict[str, list[Moment]] = defaultdict(list)
         for row in rows:
             if row["time"] and row["source"] not in finished:
                 self.begun[row["source"]].append(Moment(float(row["time"]), float(row["count"])))
             self._taken |= {_stem_of(row[kind]).casefold() for kind in ("overlay", "density") if row[kind]}
         self.done = finished | {row["source"] for row in rows if not row["time"]}
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        name: str,
+        settings: Mapping[str, Any],
+        out: Path | None = None,
+        sinks: Sequence[Sink] = (),
+        *,
+        resume: bool = False,
+    ) -> Iterator[Self]:
+        """Make the folder of a run, or go on with the one in ``out``, or the newest of this name: see `RunFolder`."""
+
+        def changed(file: Path) -> list[str]:
+            try:
+                before, now = json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(settings))
+                return [name for name in _SAME if before[name] != now[name]]
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(str(file), "not the settings of a count", "choose another folder") from error
+
+        products = (COUNTS, VIDEOS, ERRORS)
+        resuming: Resume = "auto" if resume else False
+        with (
+            RunFolder.open("count", name, settings, out, resuming, products=products, changed=changed) as folder,
+            closing(cls(folder.path, tuple(settings["zones"]), sinks)) as results,
+        ):
+            yield results
 
     def write(self, outcome: Outcome) -> Record | None:
         """Write what came of a source; of a result return its record: `Result.to_dict` rounded, and the files made."""
@@ -139,18 +171,17 @@ class ResultsFolder:
                 self._video, self._stem = outcome.video, self.name_for(outcome.source or "")
             made = {sink.kind: sink.write(self.folder, self._stem, outcome) for sink in self.sinks}
             record = round_all(outcome.to_dict()) | {"overlay": None, "density": None} | made
-            _append(self.folder / COUNTS, self.columns, flat(record))
+            self._counts.append(flat(record))
             self.counted += 1
             return record
         self.close()
         if isinstance(outcome, Failure):
-            row = {"source": outcome.source, "error": str(outcome.error)}
-            _append(self.folder / ERRORS, ("source", "error"), row)
+            self._errors.append({"source": outcome.source, "error": str(outcome.error)})
             self.failed += 1
         else:
             facts = {name: getattr(outcome, name) for name in ("source", "frames", "seconds", "dropped", "highest")}
             facts["mean"] = outcome.total / outcome.frames if outcome.frames else None
-            _append(self.folder / VIDEOS, _VIDEO_COLUMNS, round_all(facts))
+            self._videos.append(round_all(facts))
         return None
 
     def close(self) -> None:
@@ -178,13 +209,6 @@ def flat(record: Record) -> Record:
     return record | zones | {"warnings": "; ".join(record["warnings"])}
 
 
-def csv_line(values: Iterable[object]) -> str:
-    """Return one row of CSV, with its newline."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(values)
-    return text.getvalue()
-
-
 def round_all(record: Mapping[str, Any]) -> Record:
     """Round to what a count can mean, for people to read."""
     return {name: _rounded(value) for name, value in record.items()}
@@ -200,38 +224,3 @@ def _stem_of(made: str) -> str:
     """Return the name that `ResultsFolder.name_for` gave: of overlays/NAME.jpg, or density/NAME/000001.npz."""
     path = Path(made)
     return path.parts[1].removesuffix(path.suffix)
-
-
-def _restore(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """Return the whole rows of a table; half a row, as a power cut leaves it, is taken out of the file."""
-    if not path.exists():
-        return []
-    content = path.read_bytes()
-    text = content.decode("utf-8", "surrogateescape")
-    header, *rows = csv.reader(io.StringIO(text, newline="")) if text else [[]]
-    if rows and header != list(columns):
-        raise InputError(str(path), "its columns are not those of this run", "start a new run")
-    whole = [row for row in rows if len(row) == len(columns)]
-    if rows and whole and not text.endswith("\n") and rows[-1] is whole[-1]:
-        whole.pop()
-    kept = b"".join(_line(row) for row in [columns, *whole])
-    if kept != content:
-        with atomic_write(path) as file:
-            file.write(kept)
-    return [dict(zip(columns, row, strict=True)) for row in whole]
-
-
-def _append(path: Path, columns: Sequence[str], row: Mapping[str, object]) -> None:
-    """Add a row in one write, so that it is there whole or not at all."""
-    try:
-        with path.open("ab", buffering=0) as file:
-            header = b"" if os.fstat(file.fileno()).st_size else _line(columns)
-            file.write(header + _line(row.get(name) for name in columns))
-    except OSError as error:
-        raise InputError(
-            str(path), f"could not be written ({error.strerror})", "make room, then resume the run"
-        ) from error
-
-
-def _line(values: Iterable[object]) -> bytes:
-    return csv_line(values).encode("utf-8", "surrogateescape")

@@ -6,7 +6,7 @@ What is counted is written at once, so that a run can stop and go on anywhere.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -14,7 +14,8 @@ from typing import Any, Protocol, Self
 from gbdgc.counting.overlay import peak_of
 from gbdgc.counting.pipeline import Failure, Moment, Outcome, Video
 from gbdgc.counting.result import Result
-from gbdgc.counting.video import VideoWriter
+from gbdgc.counting.sources import Source
+from gbdgc.counting.video import VideoWriter, public_name
 from gbdgc.errors import InputError
 from gbdgc.runs import Journal, Resume, RunFolder
 
@@ -118,7 +119,7 @@ class ResultsFolder:
     def __init__(self, folder: Path, zones: Sequence[str] = (), sinks: Sequence[Sink] = ()) -> None:
         self.folder, self.sinks = folder, sinks
         self.columns = (*_COLUMNS_BEFORE_ZONES, *(ZONE + name for name in zones), *_COLUMNS_AFTER_ZONES)
-        self.counted = self.failed = 0
+        self.counted = self.kept = self.failed = 0
         self._names: defaultdict[str, int] = defaultdict(int)
         self._taken: set[str] = set()
         self._video: Video | None = None
@@ -163,6 +164,14 @@ class ResultsFolder:
             closing(cls(folder.path, tuple(settings["zones"]), sinks)) as results,
         ):
             yield results
+
+    def left(self, sources: Iterable[Source]) -> Iterator[Source]:
+        """Leave out the sources that are counted already."""
+        for source in sources:
+            if public_name(source.name) in self.done:
+                self.kept += 1
+            else:
+                yield source
 
     def write(self, outcome: Outcome) -> Record | None:
         """Write what came of a source; of a result return its record: `Result.to_dict` rounded, and the files made."""

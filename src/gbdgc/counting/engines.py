@@ -229,7 +229,7 @@ def unpack(text: str) -> Description:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn whatever a runtime raises over a file into an error that names the file."""
+    """Turn whatever a runtime raises about a file into an error that names the file."""
     if not path.is_file():
         raise InputError(str(path), "no such file")
     try:

@@ -1,6 +1,6 @@
 """Where results go: a folder with tables of them, overlays, annotated videos and densities.
 
-What is counted is written at once, so that a run can stop and go on anywhere.
+Each result is written at once, so that a run can be interrupted and resumed at any point.
 """
 
 import json
@@ -97,7 +97,7 @@ class Overlays:
 
 
 class ResultsFolder:
-    """A folder of results, new or gone on with: the files of each result, then its row in the table.
+    """A folder of results, new or resumed: the files of each result, then its row in the table.
 
     Parameters
     ----------
@@ -111,9 +111,9 @@ class ResultsFolder:
     Attributes
     ----------
     done : set of str
-        The sources that are counted to their end.
+        The sources that have been counted completely.
     begun : dict
-        Of each video that is not, the counts so far.
+        The counts so far of each video that has not.
     """
 
     def __init__(self, folder: Path, zones: Sequence[str] = (), sinks: Sequence[Sink] = ()) -> None:
@@ -148,7 +148,7 @@ class ResultsFolder:
         *,
         resume: bool = False,
     ) -> Iterator[Self]:
-        """Make the folder of a run, or go on with the one in ``out``, or the newest of this name: see `RunFolder`."""
+        """Make the folder of a run, or resume the one in ``out`` or the newest of this name: see `RunFolder.open`."""
 
         def changed(file: Path) -> list[str]:
             try:
@@ -166,7 +166,7 @@ class ResultsFolder:
             yield results
 
     def left(self, sources: Iterable[Source]) -> Iterator[Source]:
-        """Leave out the sources that are counted already."""
+        """Yield the sources that have not been counted yet."""
         for source in sources:
             if public_name(source.name) in self.done:
                 self.kept += 1
@@ -174,7 +174,7 @@ class ResultsFolder:
                 yield source
 
     def write(self, outcome: Outcome) -> Record | None:
-        """Write what came of a source; of a result return its record: `Result.to_dict` rounded, and the files made."""
+        """Write an outcome; for a result return its record: `Result.to_dict`, rounded, and the files made of it."""
         if isinstance(outcome, Result):
             if outcome.video is None or outcome.video is not self._video:
                 self._video, self._stem = outcome.video, self.name_for(outcome.source or "")
@@ -199,7 +199,7 @@ class ResultsFolder:
             sink.close()
 
     def name_for(self, source: str) -> str:
-        """Return a file name without suffix for what is made of a source: like its own, and nobody else's."""
+        """Return a unique file name, without suffix, for what is made of a source: like its own where that is free."""
         stem = _UNFIT.sub("_", re.sub(r"^\w+://", "", source) if "://" in source else Path(source).stem)
         stem = stem.encode()[:_MOST_BYTES].decode(errors="ignore").strip(". ") or "_"
         while True:

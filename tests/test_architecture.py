@@ -84,5 +84,11 @@ def test_only_the_conductors_see_the_config(path: Path) -> None:
         assert part_of(path) in {"training", "benchmark", "cli", "demo"}
 
 
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_commands_change_the_whole_process(path: Path) -> None:
+    if "memory" in parts_used(path):
+        assert part_of(path) in {"cli", "demo"}
+
+
 def test_there_is_no_drawer_for_odds_and_ends() -> None:
     assert not [path for path in MODULES if path.stem in {"utils", "misc", "helpers", "common"}]

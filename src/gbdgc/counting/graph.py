@@ -133,7 +133,7 @@ def write_openvino(
                 preset=nncf.QuantizationPreset.MIXED,
                 subset_size=len(inputs),
                 ignored_scope=nncf.IgnoredScope(names=[first], types=["MatMul"], validate=False),
-                # Seven bits a weight, as for onnxruntime and for the same reason.
+                # Seven bits per weight, as for onnxruntime and for the same reason.
                 advanced_parameters=advanced.AdvancedQuantizationParameters(overflow_fix=advanced.OverflowFix.ENABLE),
             )
     model.set_rt_info(description, DESCRIPTION_KEY)
@@ -174,7 +174,7 @@ def _quantised(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
             op_types_to_quantize=_QUANTISED,
             nodes_to_exclude=[first],
             per_channel=True,
-            # Seven bits a weight: processors without VNNI add pairs of 8-bit products in 16 bits, which overflows.
+            # Seven bits per weight: processors without VNNI add pairs of 8-bit products in 16 bits, which overflows.
             reduce_range=True,
             activation_type=quantization.QuantType.QUInt8,
             weight_type=quantization.QuantType.QInt8,

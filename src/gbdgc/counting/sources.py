@@ -50,7 +50,7 @@ def find_sources(
     recursive
         Look into the folders within folders too.
     listed
-        Where ``-`` reads its list from: one argument a line, or ended by zero bytes, as ``find -print0`` writes them.
+        Where ``-`` reads its list from: one argument per line, or ended by zero bytes, as ``find -print0`` writes them.
         Each is yielded as it comes, for the list may still be growing.
     """
     seen: set[str] = set()

@@ -91,10 +91,6 @@ class Dataset(Sequence[Sample]):
         first = self._subset(sample for sample in self.samples if sample.id in wanted)
         return first, self._subset(sample for sample in self.samples if sample.id not in wanted)
 
-    def with_split(self, name: str) -> "Dataset":
-        """Return the same samples, all under one split name."""
-        return self._subset(replace(sample, split=name) for sample in self.samples)
-
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the manifest, atomically, and return its path."""
         path = Path(path)

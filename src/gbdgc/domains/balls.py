@@ -1,6 +1,6 @@
 """Division of descriptors into granular balls: the paper's Algorithm 1 up to the final balls.
 
-The equations are in ``equations.py``, the compiled division in ``kernels.py``, its plain twin in ``reference.py``.
+The equations are in ``equations.py``, the compiled division in ``kernels.py``, its plain twin among the tests.
 """
 
 import math

@@ -45,8 +45,8 @@ class EmbeddedDomains(BaseEstimator):
         self.embedding_ = self._reduction(table)
 
 
-class RememberingDomains(EmbeddedDomains):
-    """Those that can be steady over epochs."""
+class WarmStartDomains(EmbeddedDomains):
+    """Domains that can start from what earlier epochs found."""
 
     memory_: stable.Memory
 
@@ -58,10 +58,9 @@ class RememberingDomains(EmbeddedDomains):
         self.memory_ = stable.check_memory(memory)
         return self
 
-    def _embed_with_past(self, table: Floats, previous: Integers | None) -> None:
+    def _embed_averaged(self, table: Floats, previous: Integers | None) -> None:
         """Do as `_embed`, then average with what earlier epochs saw, if there were any."""
         self._embed(table)
-        past = stable.recall(self.embedding_, None if previous is None else getattr(self, "memory_", None))
-        self._frame = past.frame
-        self.memory_ = past.as_memory()
-        self.embedding_ = past.descriptors
+        past = None if previous is None else getattr(self, "memory_", None)
+        self._frame, self.memory_ = stable.average_with_past(self.embedding_, past)
+        self.embedding_ = self.memory_["descriptors"]

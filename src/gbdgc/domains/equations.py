@@ -12,7 +12,7 @@ D_j      within-cluster scatter on axis j
 beta     sharpness of the feature weights, > 1
 tau      split margin
 
-Plain NumPy, as printed. ``reference.py`` divides with these; ``kernels.py`` is the compiled twin.
+Plain NumPy, as printed. ``kernels.py`` is the compiled twin; a plain division in the tests uses these as they are.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The division, compiled. ``reference.py`` says the same in plain NumPy; tests hold the two together, ball for ball.
+"""The division, compiled. A plain NumPy version in the tests says the same, and they compare the two ball for ball.
 
 How it comes to be fast. Rows are whole numbers of 32 bits: half of what a pass would read otherwise. A ball is a
 contiguous range of them, split in place as in quicksort, so that memory stays at one working copy and every pass

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -10,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from gbdgc.data.images import IMAGE_SUFFIXES
 from gbdgc.errors import InputError
+from gbdgc.files import natural_order
 
 T = TypeVar("T")
 _JSON_NAMES: dict[type, str] = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
@@ -64,11 +64,6 @@ def listing(folder: Path) -> list[Path]:
 def pictures_in(folder: Path) -> list[Path]:
     """Return the pictures directly in a folder, in natural order."""
     return [entry for entry in listing(folder) if entry.suffix.lower() in IMAGE_SUFFIXES]
-
-
-def natural_order(path: Path | str) -> list[tuple[int, str]]:
-    """Return a sorting key in which numbers count as numbers."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]
 
 
 def beneath(folder: Path, name: str, source: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Dataset: samples with unique ids, and its form on disk, one JSON line a sample with paths relative to the file."""
+"""Dataset: samples with unique ids, and its form on disk, one JSON line per sample with paths relative to the file."""
 
 import itertools
 import json

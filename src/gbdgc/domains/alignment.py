@@ -70,10 +70,10 @@ def name_domains(labels: Integers, centers: NDArray[np.float64], previous: Integ
 
 
 def as_labels(values: ArrayLike, name: str) -> Integers:
-    """Check that these are labels: one whole number a sample."""
+    """Check that these are labels: one whole number per sample."""
     labels = np.asarray(values)
     if labels.ndim != 1:
-        raise InputError("", f"{name} has shape {labels.shape}", "give one label a sample, a flat list")
+        raise InputError("", f"{name} has shape {labels.shape}", "give one label per sample, a flat list")
     if labels.dtype.kind not in "iub" and not (
         labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == np.rint(labels)).all()
     ):

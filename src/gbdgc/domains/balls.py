@@ -71,7 +71,7 @@ def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:
     Parameters
     ----------
     Z
-        One row a sample, finite; not changed.
+        One row per sample, finite; not changed.
     rules
         When and how a ball is split.
 

@@ -144,7 +144,7 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
         Parameters
         ----------
         X
-            Descriptors, one row a sample.
+            Descriptors, one row per sample.
         y
             Ignored.
         previous_labels

@@ -2,7 +2,7 @@
 
 Legend
 ------
-Z, z     descriptors after PCA, one row a sample; z_j is one axis
+Z, z     descriptors after PCA, one row per sample; z_j is one axis
 B, n     a granular ball (a set of descriptors) and its size
 c        the ball's center
 w        feature weights: one a axis, none negative, sum 1

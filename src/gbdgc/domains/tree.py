@@ -53,7 +53,7 @@ class Ball:
 
 @dataclass(frozen=True, eq=False)
 class BallTree:
-    """Every ball of a division, one entry a ball in each array; ball 0 holds all samples, parents before children.
+    """Every ball of a division, one entry per ball in each array; ball 0 holds all samples, parents before children.
 
     Attributes
     ----------

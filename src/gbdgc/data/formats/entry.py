@@ -15,7 +15,7 @@ T = TypeVar("T")
 _JSON_NAMES: dict[type, str] = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
 
 Marks = Any
-"""One row a person, as any array-like: a point (x, y), or a box (x, y, width, height) where labels are boxes.
+"""One row per person, as any array-like: a point (x, y), or a box (x, y, width, height) where labels are boxes.
 
 A point among boxes is a box of no size. Rows are checked where all entries become samples, not by each reader.
 """
@@ -49,7 +49,7 @@ class Reader(Protocol):
         """Say by what the layout is recognised, or None when it is not this format."""
 
     def read(self, path: Path, problems: list[str], /) -> Iterable[Entry]:
-        """Yield an entry a picture; append to ``problems`` what no entry can be made of."""
+        """Yield an entry per picture; append to ``problems`` what no entry can be made of."""
 
 
 def listing(folder: Path) -> list[Path]:

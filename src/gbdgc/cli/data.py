@@ -65,13 +65,13 @@ def convert(
     quality
         Of the JPEGs, from 1 to 100. A picture that keeps its size is copied as it is.
     """
-    from gbdgc.data.converting import Settings
+    from gbdgc.data.converting import ConversionSettings
     from gbdgc.data.converting import convert as run_conversion
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.progress import stderr, stdout
 
     raise_pillow_limit(max_pixels)
-    settings = Settings(max_side, min_side, quality, max_pixels)
+    settings = ConversionSettings(max_side, min_side, quality, max_pixels)
     result = run_conversion(src, dest, format, settings=settings, skip_bad=skip_bad, point=point)
     _report_left_out(result.dataset.problems)
     stderr.print(

@@ -34,8 +34,8 @@ def domains(
     Parameters
     ----------
     source
-        A folder of pictures, or that of a data set in a known format; or a table, one row per sample: npy, npz, csv (with
-        a header, an id may come first) or parquet.
+        A folder of pictures, or that of a data set in a known format; or a table, one row per sample: npy, npz, csv
+        (with a header, an id may come first) or parquet.
     weights
         The model that describes pictures: a run's folder or a model file; the bundled one unless given.
     k

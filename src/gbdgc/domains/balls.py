@@ -84,7 +84,7 @@ def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:
     rules = rules or DivisionRules()
     rows, origin, unit = on_grid(np.ascontiguousarray(Z, dtype=np.float64))
     order = np.arange(len(rows), dtype=np.int64)
-    table, center, weights, shape = kernels.divide(
+    table, center, weights, shape = kernels.divide_rows(
         rows,
         order,
         float(rules.split_margin),

@@ -188,7 +188,7 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
     def predict(self, X: ArrayLike) -> Integers:
         """Return the domain of the nearest ball; after a fallback and in mode="stable", the nearest domain center's."""
         check_is_fitted(self)
-        if self.fallback_ or self._frame is not None:
+        if self.fallback_ or self._normalization is not None:
             return super().predict(X)
         Z = self.reduce(X)
         with one_thread():

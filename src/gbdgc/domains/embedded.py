@@ -22,7 +22,7 @@ class EmbeddedDomains(BaseEstimator):
     domain_centers_: Floats
     embedding_: Floats
     _reduction: Reduction
-    _frame: stable.Frame | None
+    _normalization: stable.Normalization | None
 
     def predict(self, X: ArrayLike) -> Integers:
         """Return the domain of the nearest domain center."""
@@ -36,12 +36,12 @@ class EmbeddedDomains(BaseEstimator):
         table = inputs.check_descriptors(self, X, reset=False)
         with one_thread():
             Z = self._reduction(table)
-            return Z if self._frame is None else self._frame(Z)
+            return Z if self._normalization is None else self._normalization(Z)
 
     def _embed(self, table: Floats) -> None:
         """Choose the axes and put the descriptors on them."""
         self._reduction = fit_reduction(table, inputs.check_components(self.n_components))
-        self._frame = None
+        self._normalization = None
         self.embedding_ = self._reduction(table)
 
 
@@ -62,5 +62,5 @@ class WarmStartDomains(EmbeddedDomains):
         """Do as `_embed`, then average with what earlier epochs saw, if there were any."""
         self._embed(table)
         past = None if previous is None else getattr(self, "memory_", None)
-        self._frame, self.memory_ = stable.average_with_past(self.embedding_, past)
+        self._normalization, self.memory_ = stable.average_with_past(self.embedding_, past)
         self.embedding_ = self.memory_["descriptors"]

@@ -210,7 +210,7 @@ def _partition(Z: Rows, order: NDArray[np.int64], first: NDArray[np.bool_]) -> N
 
 
 @numba.njit(cache=True)
-def divide(
+def divide_rows(
     Z: Rows,
     order: NDArray[np.int64],
     tau: float,

@@ -34,7 +34,7 @@ Memory = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Normalization:
     """Where descriptors are compared: about their median, in medians of the radius, rotated to match past epochs."""
 
     median: Floats
@@ -46,22 +46,22 @@ class Frame:
         return np.asarray(clip_radially((Z - self.median) / self.radius, CLIP_RADIUS) @ self.rotation)
 
 
-def average_with_past(Z: Floats, memory: Mapping[str, Any] | None) -> tuple[Frame, Memory]:
+def average_with_past(Z: Floats, memory: Mapping[str, Any] | None) -> tuple[Normalization, Memory]:
     """Clip this epoch's descriptors, rotate them to match the past and average; return how, and the average."""
     median = np.median(Z, axis=0)
     radius = float(np.median(np.sqrt(((Z - median) ** 2).sum(axis=1)))) or 1.0
-    frame = Frame(median, radius, np.eye(Z.shape[1]))
+    normalization = Normalization(median, radius, np.eye(Z.shape[1]))
     if memory is None:
-        return frame, {"descriptors": frame(Z), "epochs": np.array(1)}
+        return normalization, {"descriptors": normalization(Z), "epochs": np.array(1)}
     past = np.asarray(memory["descriptors"], dtype=np.float64)
     if len(past) != len(Z):
         reason = f"memory_ is of {len(past)} samples, there are {len(Z)} now"
         raise InputError("", reason, "rows correspond by position")
     past = np.pad(past, ((0, 0), (0, max(0, Z.shape[1] - past.shape[1]))))
-    frame = Frame(median, radius, procrustes(frame(Z), past))
+    normalization = Normalization(median, radius, procrustes(normalization(Z), past))
     epochs = int(memory["epochs"]) + 1
     weight = min(MOMENTUM, 1 - 1 / epochs)
-    return frame, {"descriptors": weight * past + (1 - weight) * frame(Z), "epochs": np.array(epochs)}
+    return normalization, {"descriptors": weight * past + (1 - weight) * normalization(Z), "epochs": np.array(epochs)}
 
 
 def check_memory(memory: Mapping[str, Any]) -> Memory:
@@ -85,13 +85,13 @@ def procrustes(Z: Floats, target: Floats) -> Floats:
 
 def refine(Z: Floats, centers: Floats, previous: Integers | None) -> NamedClusters:
     """Turn proposed centers into domains; keep last epoch's domains and labels where that is reasonable."""
-    clusters = lloyd(Z, centers)
+    clusters = move_centers(Z, centers)
     if previous is None:
         return name_domains(clusters.labels, clusters.centers, None)
     names = np.unique(previous)
     warm = None
     if len(names) == len(centers):
-        warm = lloyd(Z, np.stack([Z[previous == name].mean(axis=0) for name in names]))
+        warm = move_centers(Z, np.stack([Z[previous == name].mean(axis=0) for name in names]))
     if warm and warm.inertia <= WARM_START_COST * clusters.inertia and len(np.unique(warm.labels)) == len(names):
         clusters = warm
     else:
@@ -101,7 +101,7 @@ def refine(Z: Floats, centers: Floats, previous: Integers | None) -> NamedCluste
     return NamedClusters(labels, names[order], clusters.centers[order])
 
 
-def lloyd(Z: Floats, centers: Floats) -> Clusters:
+def move_centers(Z: Floats, centers: Floats) -> Clusters:
     """A few of Lloyd's steps from these centers; a domain that loses all its samples keeps its center."""
     centers = centers.copy()
     labels = np.full(len(Z), -1)

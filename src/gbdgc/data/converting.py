@@ -220,7 +220,7 @@ def _convert_missing(
                     (dest / old.image).unlink(missing_ok=True)
     except (InputError, OSError) as error:
         raise InputError(
-            str(dest),
+            "",
             f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay",
             "run it again to go on from there",
         ) from error

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from gbdgc.cli.options import MAX_PIXELS, EngineName, Flag, wrong_option
+from gbdgc.cli.options import EngineName, Flag, wrong_option
 from gbdgc.errors import InputError, UsageError
+from gbdgc.files import MAX_PIXELS
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -85,6 +86,7 @@ def count(
     from gbdgc.counting.sources import LIST
     from gbdgc.counting.tiling import check_tile
     from gbdgc.counting.video import parse_every, public_name
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.progress import progress_bar, stderr, stdout
 
     with wrong_option():
@@ -97,6 +99,7 @@ def count(
     work: Iterable[Source] = found if listed else _require_some(list(found))
     if overlays and (listed or any(source.moving for source in work)):
         _check_film(every, interval)
+    raise_pillow_limit(max_pixels)
     once = "" if engine in {None, "torch"} else f", which takes a while when {engine} gets it for the first time"
     with stderr.status(f"loading the model{once}"):
         options: dict[str, Any] = {} if tile is None else {"tile": tile}

@@ -11,9 +11,6 @@ from gbdgc.errors import InputError, UsageError
 EngineName = Literal["torch", "onnx", "openvino"]
 """The names in `gbdgc.counting.engines.ENGINES`."""
 
-MAX_PIXELS = 200_000_000
-"""As in `gbdgc.data.images`."""
-
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 

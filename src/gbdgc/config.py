@@ -37,6 +37,8 @@ class DataConfig:
     """The split of the source to train on; `all` takes every labelled picture, and so does data without any split."""
     validation: float = 0.1
     """The share of the source kept aside to choose the model by; 0 keeps nothing aside."""
+    exclude: list[str] = field(default_factory=list)
+    """Pictures to leave out, by their ids: known mistakes in the labels."""
     max_side: int | None = None
     """Pictures with a longer side are made smaller, in training and in evaluation. The most sensitive switch of all."""
     kernel: int = 15
@@ -51,8 +53,14 @@ class DataConfig:
     saturation: float = 0.0
     hue: float = 0.0
     grey: float = 0.0
+    gamma: float = 0.0
     blur: float = 0.0
     noise: float = 0.0
+    jpeg: float = 0.0
+    repeats: int = 1
+    """How many crops of each picture make an epoch."""
+    shares: list[float] | None = None
+    """How much of an epoch each source makes up, in the order of `source`; None goes by their numbers of pictures."""
     balanced: bool = False
     """Fill batches with the pseudo-domains in equal parts."""
     cache_gigabytes: float = 2.0
@@ -71,8 +79,6 @@ class ModelConfig:
     codewords: int | None = None
     """Both as suits the backbone unless given: 256 and 1024 for vgg16, 128 and 256 for compact."""
     dropout: float = 0.5
-    revive: bool = False
-    """Let places where the density fell to zero learn again, which a plain ReLU forbids: for sparse crowds."""
     options: dict[str, Any] = field(default_factory=dict)
     """Further arguments of the backbone."""
 
@@ -88,8 +94,8 @@ class MethodConfig:
     orthogonality: float = 0.1
     alignment: Literal["paper", "count_free"] = "paper"
     style_form: Literal["paper", "separated"] = "paper"
-    count: float = 0.0
-    """Weight of the counts' absolute error beside the density's squared one: ours, not the paper's."""
+    density: Literal["squared", "poisson", "absolute"] = "squared"
+    """The loss of the density: the paper's squared error per pixel, or ours of the counts in squares."""
 
 
 @dataclass
@@ -128,7 +134,8 @@ class TrainConfig:
     """Of the codebook and the density head; None: the same as the rest. Density peaks at 10 (x 1000) over a head, and
     the head's weights start near 0: at the rate of the rest a short schedule ends before they have come that far."""
     weight_decay: float = 1e-4
-    schedule: Literal["constant", "onecycle"] = "constant"
+    schedule: Literal["constant", "onecycle", "cosine"] = "constant"
+    """constant; one cycle; or cosine: a short linear rise, then half a cosine to zero."""
     clip_norm: float | None = None
     average: float = 0.0
     """Decay of the running average of the weights that is validated and kept; 0: the weights themselves."""

@@ -14,9 +14,14 @@ from torch import Tensor
 
 from gbdgc import losses
 from gbdgc.errors import InputError
-from gbdgc.models import DENSITY_SCALE, Output
+from gbdgc.models import Output
 
 Losses = dict[str, Tensor]
+DensityLoss = Literal["squared", "poisson", "absolute"]
+
+_COUNT_CELL = 8  # pixels: the cells in which the count losses begin
+_OCCUPANCY_PATCH = 16
+_OCCUPANCY_WEIGHT = 2.0
 
 
 class Piece(NamedTuple):
@@ -43,20 +48,26 @@ class Method(Protocol):
     def needs_domains(self) -> bool:
         """Whether the latent domains of the source are to be found."""
 
-    def look(self, output: Output, density_BHW: Tensor, head_D: Tensor) -> Piece:
+    def look(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> Piece:
         """Return the losses of these images, and the rows for the losses of the batch."""
 
     def compare(self, descriptors: dict[str, Tensor], domain_B: Tensor) -> Losses:
         """Return the losses that look at all images of the batch together."""
 
 
-def counting_terms(output: Output, density_BHW: Tensor, *, with_count: bool) -> Losses:
-    """L_den, and L_cnt if wanted, for one pixel: over the crop's size, so that a λ means the same for every size."""
-    pixels = density_BHW[0].numel()
-    predicted, wanted = output.density[:, 0], density_BHW * DENSITY_SCALE
-    made = {"density": losses.density_loss(predicted, wanted) / pixels}
-    if with_count:
-        made["count"] = losses.count_loss(predicted, wanted) / pixels
+def counting_losses(output: Output, people_BHW: Tensor, density: DensityLoss) -> Losses:
+    """Return the loss of the density, given people per cell, and that of the occupancy where the network has one."""
+    predicted_BHW = output.density[:, 0]
+    if density == "squared":  # of people per pixel, mean over them, so that a λ means the same for every crop size
+        area = output.cell**2
+        made = {"density": losses.density_loss(predicted_BHW / area, people_BHW / area) / people_BHW[0].numel()}
+    else:
+        of = {"poisson": losses.poisson_loss, "absolute": losses.absolute_loss}[density]
+        side = _COUNT_CELL // output.cell
+        made = {"density": of(losses.square_sums(predicted_BHW, side), losses.square_sums(people_BHW, side))}
+    if output.occupancy is not None:
+        in_patches_BHW = losses.square_sums(people_BHW, _OCCUPANCY_PATCH // output.cell)
+        made["occupancy"] = losses.occupancy_loss(output.occupancy[:, 0], in_patches_BHW)
     return made
 
 
@@ -64,12 +75,12 @@ def counting_terms(output: Output, density_BHW: Tensor, *, with_count: bool) -> 
 class PlainRegression:
     """Density regression and nothing else (empirical risk minimisation): the baseline of every comparison."""
 
-    count: float = 0.0
+    density: DensityLoss = "squared"
 
     @property
     def weights(self) -> dict[str, float]:
-        """The density's, and the count's where it has one."""
-        return {"density": 1.0} | ({"count": self.count} if self.count > 0 else {})
+        """The density's, and the occupancy's for networks that have it."""
+        return {"density": 1.0, "occupancy": _OCCUPANCY_WEIGHT}
 
     @property
     def network_options(self) -> dict[str, bool]:
@@ -81,9 +92,9 @@ class PlainRegression:
         """It knows no domains."""
         return False
 
-    def look(self, output: Output, density_BHW: Tensor, head_D: Tensor) -> Piece:
-        """Return the losses of density and count alone."""
-        return Piece(counting_terms(output, density_BHW, with_count="count" in self.weights), {})
+    def look(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> Piece:
+        """Return the losses of density and occupancy alone."""
+        return Piece(counting_losses(output, people_BHW, self.density), {})
 
     def compare(self, descriptors: dict[str, Tensor], domain_B: Tensor) -> Losses:
         """Return nothing: no image is compared with another."""
@@ -96,8 +107,8 @@ class GranularBallGeneralisation:
 
     ``alignment="count_free"`` aligns only what the density head does not read, so that L_sem cannot pull the counts of
     sparse and dense domains together. ``style_form="separated"`` keeps the style centres of different domains apart, so
-    that the style branch cannot be zero. ``count`` is the weight of L_cnt, against faint density all over a picture.
-    All three are ours; ``"paper"`` and 0 are as printed.
+    that the style branch cannot be zero. ``density`` chooses the loss of the density. ``"squared"`` and ``"paper"`` are
+    as printed; the others are ours.
     """
 
     codebook: bool = True
@@ -106,13 +117,15 @@ class GranularBallGeneralisation:
     orthogonality: float = 0.1
     alignment: Literal["paper", "count_free"] = "paper"
     style_form: Literal["paper", "separated"] = "paper"
-    count: float = 0.0
+    density: DensityLoss = "squared"
 
     @property
     def weights(self) -> dict[str, float]:
         """The weight of each term that is switched on."""
-        given = {name: getattr(self, name) for name in ("count", "semantic", "style", "orthogonality")}
-        return {"density": 1.0} | {name: weight for name, weight in given.items() if weight > 0}
+        given = {name: getattr(self, name) for name in ("semantic", "style", "orthogonality")}
+        return {"density": 1.0, "occupancy": _OCCUPANCY_WEIGHT} | {
+            name: weight for name, weight in given.items() if weight > 0
+        }
 
     @property
     def network_options(self) -> dict[str, bool]:
@@ -124,9 +137,9 @@ class GranularBallGeneralisation:
         """True where a loss speaks of pseudo-domains."""
         return bool({"semantic", "style"} & self.weights.keys())
 
-    def look(self, output: Output, density_BHW: Tensor, head_D: Tensor) -> Piece:
-        """Return L_den, L_cnt and L_orth, and the rows p_i and t_i for L_sem and L_sty."""
-        made = counting_terms(output, density_BHW, with_count="count" in self.weights)
+    def look(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> Piece:
+        """Return the counting losses and L_orth, and the rows p_i and t_i for L_sem and L_sty."""
+        made = counting_losses(output, people_BHW, self.density)
         rows = {}
         if "semantic" in self.weights:
             p_BD = losses.pooled(output.recoded)
@@ -150,7 +163,7 @@ METHODS: dict[str, Callable[..., Method]] = {"gbdgc": GranularBallGeneralisation
 
 
 def build_method(name: str, **options: object) -> Method:
-    """Return the method of that name; options it has no use for (erm takes only `count`) are left aside."""
+    """Return the method of that name; options it has no use for (erm takes only `density`) are left aside."""
     if name not in METHODS:
         raise InputError(f"no method {name!r}; there are: {', '.join(METHODS)}")
     known = inspect.signature(METHODS[name]).parameters

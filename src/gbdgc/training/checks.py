@@ -44,6 +44,17 @@ def check_settings(config: Config) -> None:
             raise InputError(f"{name}={side}: the network needs a multiple of {STRIDE}, such as 224 or 256")
     if len(data.scale) != 2:
         raise InputError(f"data.scale={data.scale}: give the smallest and the largest factor, such as [0.7,1.6]")
+    if data.repeats < 1:
+        raise InputError(f"data.repeats={data.repeats}: at least one crop of each picture per epoch")
+    if data.shares is not None and (len(data.shares) != len(data.source) or len(data.source) < 2):
+        raise InputError(
+            f"data.shares={data.shares}: one share for each of the {len(data.source)} sources, of which there must be "
+            "several"
+        )
+    if data.shares is not None and (min(data.shares) < 0 or sum(data.shares) == 0):
+        raise InputError(f"data.shares={data.shares}: shares are 0 or more, and not all of them 0")
+    if data.shares is not None and data.balanced:
+        raise InputError("data.shares with data.balanced=true: fill batches by source or by domain, not both")
     if discovery.descriptors == "online" and discovery.levels != "encoder":
         raise InputError(
             f"discovery.levels={discovery.levels}: the training pass gathers the encoder's levels only; "

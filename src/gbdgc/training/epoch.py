@@ -23,7 +23,7 @@ from gbdgc.errors import GbdgcWarning, InputError
 from gbdgc.evaluation import count_dataset, summarise
 from gbdgc.files import atomic_write
 from gbdgc.models import Network
-from gbdgc.training.state import TrainState, build_partition
+from gbdgc.training.state import TrainState, build_partition, source_shares
 from gbdgc.training.step import backward, gather
 from gbdgc.trust import Trust
 
@@ -106,6 +106,8 @@ def fit(state: TrainState, report: Report) -> None:
         start=state.step,
         workers=state.config.data.workers,
         balanced=state.config.data.balanced,
+        repeats=state.config.data.repeats,
+        shares=source_shares(state.config.data),
         rank=fabric.global_rank,
         world_size=fabric.world_size,
     )
@@ -148,10 +150,10 @@ def validate(state: TrainState) -> dict[str, float] | None:
         return None
     share = state.validation[state.fabric.global_rank :: state.fabric.world_size]
     rows = everywhere(state.fabric, count_dataset(state.counting_network, share, max_side=state.config.data.max_side))
-    if not state.config.model.revive and not any(row.count for row in rows) and any(row.truth for row in rows):
+    if not any(row.count for row in rows) and any(row.truth for row in rows):
         warnings.warn(
-            "the density is zero on every picture, and a plain ReLU will not let it come back; "
-            "start a new run with model.revive=true, or with a lower train.head_learning_rate",
+            "the density is zero on every picture of the validation part; if the next epoch does not mend it, start a "
+            "new run with a lower train.head_learning_rate",
             GbdgcWarning,
             stacklevel=2,
         )
@@ -230,13 +232,21 @@ def rate_factor(state: TrainState, step: int) -> float:
     if state.config.train.schedule == "constant":
         return 1.0
     total = state.config.train.epochs * state.steps_an_epoch
-    return one_cycle(step / max(1, total - 1))
+    progress = step / max(1, total - 1)
+    return one_cycle(progress) if state.config.train.schedule == "onecycle" else warm_cosine(progress)
 
 
 def one_cycle(progress: float, rise: float = 0.3, start: float = 0.04, end: float = 4e-6) -> float:
     """Half a cosine up to 1 over the first part of the run, half a cosine down over the rest."""
     low, part = (start, progress / rise) if progress < rise else (end, (1 - progress) / (1 - rise))
     return low + (1 - low) * (1 - math.cos(math.pi * min(max(part, 0.0), 1.0))) / 2
+
+
+def warm_cosine(progress: float, rise: float = 0.1) -> float:
+    """Linearly up to 1 over the first part of the run, then half a cosine down to 0."""
+    if progress < rise:
+        return (progress + 1e-3) / (rise + 1e-3)
+    return (1 + math.cos(math.pi * (progress - rise) / (1 - rise))) / 2
 
 
 def step_seed(seed: int, step: int) -> int:

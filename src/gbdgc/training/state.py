@@ -58,7 +58,7 @@ class TrainState:
     @property
     def steps_an_epoch(self) -> int:
         """How many batches make a pass over the source."""
-        return max(1, len(self.source) // self.config.train.batch_size)
+        return max(1, len(self.source) * self.config.data.repeats // self.config.train.batch_size)
 
     @property
     def steps_done(self) -> int:
@@ -123,6 +123,19 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
         raise InputError(
             f"train.batch_size={config.train.batch_size} cannot be shared equally by {fabric.world_size} processes"
         )
+    method = build_method(**vars(config.method))
+    model = config.model
+    build = {
+        "backbone": model.backbone,
+        "dim": model.dim,
+        "codewords": model.codewords,
+        "dropout": model.dropout,
+        "codebook": method.network_options["codebook"],
+        **model.options,
+    }
+    torch.manual_seed(config.train.seed)
+    start = (model.weights or True) if model.pretrained else False
+    network = build_network(**build, style=method.network_options["style"], pretrained=start)
     data = config.data
     source = TrainingSet(
         train_part,
@@ -135,30 +148,19 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
             saturation=data.saturation,
             hue=data.hue,
             grey=data.grey,
+            gamma=data.gamma,
             blur=data.blur,
             noise=data.noise,
+            jpeg=data.jpeg,
         ),
         kernel=data.kernel,
         sigma=data.sigma,
+        cell=network.backbone.cell,
         adaptive=data.adaptive,
         seed=config.train.seed,
         cache_bytes=int(data.cache_gigabytes * 2**30),
         max_side=data.max_side,
     )
-    method = build_method(**vars(config.method))
-    model = config.model
-    build = {
-        "backbone": model.backbone,
-        "dim": model.dim,
-        "codewords": model.codewords,
-        "dropout": model.dropout,
-        "revive": model.revive,
-        "codebook": method.network_options["codebook"],
-        **model.options,
-    }
-    torch.manual_seed(config.train.seed)
-    start = (model.weights or True) if model.pretrained else False
-    network = build_network(**build, style=method.network_options["style"], pretrained=start)
     optimizer = build_optimizer(config, network)
     average = None
     if config.train.average > 0:
@@ -183,9 +185,16 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
 def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
     """Return the part of the source to train on and the part kept aside to choose the model by."""
     data = config.data
-    datasets: dict[str, Dataset] = {}
-    for place in data.source:
-        datasets[unique_name(place, datasets)] = load_training_part(place, data)
+    datasets = {
+        name: load_training_part(place, data) for name, place in zip(source_names(data), data.source, strict=True)
+    }
+    known = {id for dataset in datasets.values() for id in dataset.ids}
+    if unknown := [id for id in data.exclude if id not in known]:
+        raise InputError(f"data.exclude: {unknown[0]}", "no source has a picture of that id", f"such as {min(known)}")
+    datasets = {
+        name: Dataset((sample for sample in dataset if sample.id not in data.exclude), format=dataset.format)
+        for name, dataset in datasets.items()
+    }
     source = next(iter(datasets.values())) if len(datasets) == 1 else concatenate(datasets)
     if len(source) < 2:
         raise InputError(f"{', '.join(data.source)}: {len(source)} labelled pictures; training needs at least 2")
@@ -200,6 +209,19 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
             f"{len(validation)} to choose by; take another share, or data.validation=0 with train.selection=last"
         )
     return train_part, validation
+
+
+def source_names(data: DataConfig) -> list[str]:
+    """Name each source by the last part of its path; the ids of several sources put together begin with it."""
+    names: list[str] = []
+    for place in data.source:
+        names.append(unique_name(place, names))
+    return names
+
+
+def source_shares(data: DataConfig) -> dict[str, float] | None:
+    """Return how much of an epoch each source makes up, where the config says so."""
+    return None if data.shares is None else dict(zip(source_names(data), data.shares, strict=True))
 
 
 def load_training_part(place: str | os.PathLike[str], data: DataConfig) -> Dataset:

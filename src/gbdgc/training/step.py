@@ -80,7 +80,7 @@ def _look(runner: Runner, batch: Batch, rows: slice, seed: int) -> tuple[Piece, 
     # a micro-batch see the same.
     torch.manual_seed(seed * runner.fabric.world_size + runner.fabric.global_rank)
     output = runner.forward(batch.images[rows])
-    piece = runner.method.look(output, batch.density[rows], runner.network.head.weight.flatten())
+    piece = runner.method.look(output, batch.people[rows], runner.network.head.weight.flatten())
     return piece, tuple(level.detach() for level in output.levels)
 
 

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "gbdgc"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("files", "memory"),
-    ("config", "published", "result", "domains", "losses", "runs", "progress", "trust"),
+    ("config", "published", "result", "domains", "runs", "progress", "trust"),
     ("data", "models", "descriptors", "video"),
     ("methods", "checkpoint", "engines", "tiling", "sources"),
     ("graph",),

@@ -22,11 +22,11 @@ from gbdgc.training.step import Runner, backward
 MakeConfig = Callable[..., Config]
 
 
-def make_batch(size: int = 6, side: int = 64) -> Batch:
+def make_batch(size: int = 6, side: int = 64, cell: int = 8) -> Batch:
     random = torch.Generator().manual_seed(0)
     images = torch.randn(size, 3, side, side, generator=random)
-    density = torch.rand(size, side, side, generator=random) / 1000
-    return Batch(images, density, torch.arange(size) % 3, [str(number) for number in range(size)])
+    people = cell**2 * torch.rand(size, side // cell, side // cell, generator=random) / 1000
+    return Batch(images, people, torch.arange(size) % 3, [str(number) for number in range(size)])
 
 
 def make_runner(method: str = "gbdgc", backbone: str = "compact", dropout: float = 0.0, **options: object) -> Runner:
@@ -61,13 +61,13 @@ def test_both_passes_over_a_micro_batch_see_the_same_dropout(monkeypatch: pytest
     runner = make_runner(semantic=1.0, style=1.0, orthogonality=0.0, dropout=0.5)
     seen: list[dict[str, torch.Tensor]] = []
 
-    def look(*arguments: Any) -> Any:
-        piece, levels = original(*arguments)
-        seen.append({name: value.detach().clone() for name, value in piece.descriptors.items()})
-        return piece, levels
+    def forward(*arguments: Any) -> Any:
+        partial, levels = original(*arguments)
+        seen.append({name: value.detach().clone() for name, value in partial.descriptors.items()})
+        return partial, levels
 
-    original = step._look
-    monkeypatch.setattr(step, "_look", look)
+    original = step._forward
+    monkeypatch.setattr(step, "_forward", forward)
     gradients(runner, make_batch(), 2)
     ahead, again = seen[:3], seen[3:]
     assert len(again) == 3
@@ -81,10 +81,12 @@ def test_every_method_trains_with_every_backbone_for_two_steps(method: str, back
     runner = make_runner(method, backbone, dropout=0.5)
     optimizer = torch.optim.Adam(runner.network.parameters(), lr=1e-4)
     before = [parameter.clone() for parameter in runner.network.parameters()]
+    batch = make_batch(4, cell=runner.network.backbone.cell)
+    expected = runner.method.weights.keys() - (set() if runner.network.occupancy else {"occupancy"})
     for number in range(2):
         optimizer.zero_grad()
-        losses, statistics = backward(runner, make_batch(4), micro_batch=None, seed=number, with_statistics=True)
-        assert losses.keys() == runner.method.weights.keys()
+        losses, statistics = backward(runner, batch, micro_batch=None, seed=number, with_statistics=True)
+        assert losses.keys() == expected
         assert statistics is not None
         assert len(statistics) == 4
         optimizer.step()

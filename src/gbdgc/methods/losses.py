@@ -18,11 +18,11 @@ def pooled(map_BDHW: Tensor) -> Tensor:
 
 
 def density_loss(predicted_BHW: Tensor, target_BHW: Tensor) -> Tensor:
-    r"""Squared error summed over pixels, mean over the batch; the paper's, on density times 1000.
+    r"""Squared error summed over pixels, mean over the batch.
 
     .. math:: L_{den} = \frac{1}{B} \sum_i \lVert \hat y_i - y_i \rVert_2^2
     """
-    return ((predicted_BHW - target_BHW) * 1000).square().sum() / len(predicted_BHW)
+    return (predicted_BHW - target_BHW).square().sum() / len(predicted_BHW)
 
 
 def poisson_loss(predicted_BHW: Tensor, target_BHW: Tensor) -> Tensor:

@@ -16,8 +16,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_overrides_win_over_the_file_and_the_file_over_defaults(file: Path) -> None:
-    config = load_config(file, ["train.epochs=5", "discovery.descriptors=online", "data.scale=[0.5,2.0]"])
-    assert (config.train.epochs, config.discovery.descriptors, config.data.scale) == (5, "online", [0.5, 2.0])
+    config = load_config(file, ["train.epochs=5", "discovery.descriptors=online", "augmentation.scale=[0.5,2.0]"])
+    assert (config.train.epochs, config.discovery.descriptors, config.augmentation.scale) == (5, "online", [0.5, 2.0])
     assert config.data.source == ["crowds"]
     assert config.train.batch_size == 32
 
@@ -83,6 +83,6 @@ def test_the_papers_presets_are_the_papers(name: str, k: int) -> None:
     train = config.train
     assert (train.epochs, train.batch_size, train.optimizer, train.selection) == (200, 32, "adam", "last")
     assert (train.learning_rate, train.weight_decay) == (1e-5, 1e-4)
-    assert (config.data.crop, config.data.flip, config.data.validation) == (320, 0.5, 0)
+    assert (config.augmentation.crop, config.augmentation.flip, config.data.validation) == (320, 0.5, 0)
     assert (config.discovery.n_domains, config.discovery.split_margin, config.discovery.mode) == (k, 1.05, "paper")
     assert (config.model.backbone, config.model.dim, config.model.codewords) == ("vgg16", 256, 1024)

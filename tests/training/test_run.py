@@ -226,8 +226,8 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"data__crop": 100}, "data.crop=100: the network needs a multiple of 16"),
-        ({"data__scale": [1.0]}, "data.scale"),
+        ({"augmentation__crop": 100}, "augmentation.crop=100: the network needs a multiple of 16"),
+        ({"augmentation__scale": [1.0]}, "augmentation.scale"),
         ({"train__batch_size": 0}, "train.batch_size=0: at least one picture"),
         ({"train__micro_batch": -1}, "train.micro_batch=-1"),
         ({"train__epochs": 0}, "train.epochs=0: at least one"),

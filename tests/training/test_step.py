@@ -14,7 +14,7 @@ from lightning_fabric import Fabric
 from gbdgc import checkpoint
 from gbdgc.config import Config
 from gbdgc.data.loading import Batch
-from gbdgc.methods import METHODS, build_method
+from gbdgc.methods import METHODS, MethodOptions, build_method
 from gbdgc.models import BACKBONES, build_network
 from gbdgc.training import step, train
 from gbdgc.training.step import Runner, backward
@@ -29,9 +29,9 @@ def make_batch(size: int = 6, side: int = 64, cell: int = 8) -> Batch:
     return Batch(images, people, torch.arange(size) % 3, [str(number) for number in range(size)])
 
 
-def make_runner(method: str = "gbdgc", backbone: str = "compact", dropout: float = 0.0, **options: object) -> Runner:
+def make_runner(method: str = "gbdgc", backbone: str = "compact", dropout: float = 0.0, **options: Any) -> Runner:
     torch.manual_seed(0)
-    chosen = build_method(method, **options)
+    chosen = build_method(MethodOptions(name=method, **options))
     network = build_network(
         backbone, pretrained=False, dim=16, codewords=32, dropout=dropout, **chosen.network_options
     ).train()

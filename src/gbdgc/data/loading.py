@@ -6,10 +6,8 @@ and of interruptions changes nothing. So the state of an epoch is the number of 
 Workers are threads: decoding, resizing and density maps leave Python's lock, and all share one cache of pictures.
 """
 
-import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gbdgc.data import transforms
+from gbdgc.data.augmentation import Augmentation
 from gbdgc.data.cache import ImageCache
 from gbdgc.data.density import Density, adaptive_sigma, density_map
 from gbdgc.data.images import RGB
@@ -27,63 +26,6 @@ from gbdgc.data.prefetch import made_ahead
 from gbdgc.data.sample import Sample
 from gbdgc.data.sampling import Draw, epoch_order, generator
 from gbdgc.errors import InputError
-
-_BLUR_SIGMA = (0.3, 2.0)
-_NOISE_SIGMA = (2.0, 15.0)
-_GAMMA = (0.5, 1.8)
-_JPEG_QUALITY = (15, 60)
-_PROBABILITIES = ("flip", "grey", "gamma", "blur", "noise", "jpeg")
-
-
-@dataclass(frozen=True)
-class Augmentation:
-    """What chance does to a training picture.
-
-    ``scale`` is the range of the factor, halving as likely as doubling; ``flip``, ``grey``, ``gamma``, ``blur``,
-    ``noise`` and ``jpeg`` are probabilities; the others are the strengths of `transforms.colour_jitter`.
-    """
-
-    crop: int = 320
-    scale: tuple[float, float] = (1.0, 1.0)
-    flip: float = 0.5
-    brightness: float = 0.0
-    contrast: float = 0.0
-    saturation: float = 0.0
-    hue: float = 0.0
-    grey: float = 0.0
-    gamma: float = 0.0
-    blur: float = 0.0
-    noise: float = 0.0
-    jpeg: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.crop < 1:
-            raise InputError(f"crop={self.crop}: a crop has at least one pixel")
-        if not 0 < self.scale[0] <= self.scale[1]:
-            raise InputError(f"scale={self.scale}: give the smallest and the largest factor, both above 0")
-        for name in _PROBABILITIES:
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name}={getattr(self, name)}: a probability lies between 0 and 1")
-        for name in ("brightness", "contrast", "saturation", "hue"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name}={getattr(self, name)}: a strength is not below 0")
-
-    def recolour(self, image: RGB, random: np.random.Generator) -> RGB:
-        """Change all that does not move points."""
-        jitter = {name: getattr(self, name) for name in ("brightness", "contrast", "saturation", "hue")}
-        if any(jitter.values()):
-            image = transforms.colour_jitter(image, random, **jitter)
-        if random.random() < self.grey:
-            image = transforms.grey(image)
-        if self.gamma and random.random() < self.gamma:
-            image = transforms.gamma(image, math.exp(random.uniform(*map(math.log, _GAMMA))))
-        if random.random() < self.blur:
-            image = transforms.blur(image, random.uniform(*_BLUR_SIGMA))
-        if random.random() < self.noise:
-            image = transforms.noise(image, random.uniform(*_NOISE_SIGMA), random)
-        if self.jpeg and random.random() < self.jpeg:
-            image = transforms.jpeg(image, int(random.integers(*_JPEG_QUALITY)))
-        return image
 
 
 class Item(NamedTuple):
@@ -183,7 +125,7 @@ class TrainingSet:
         sample = self.dataset.by_id(id)
         image = self.cache.read(sample)
         points = transforms.clamp(_scaled_points(sample, image), image.shape[1], image.shape[0])
-        box = transforms.random_box(image, size, random, augmentation.scale)
+        box = transforms.random_box(image, size, random, augmentation.scale_range)
         sigma: float | NDArray[np.float32] = self.sigma
         if self.adaptive:
             widths = adaptive_sigma(points, lone=self.sigma)
@@ -276,12 +218,12 @@ class Batches:
     def _draws(self, domains: Mapping[str, int]) -> list[list[Draw]]:
         """Return this process's rows of each batch that is still to come."""
         length = self.steps * self.batch_size
-        groups: Mapping[str, Hashable] = domains
-        shares: Mapping[Hashable, float] | None = dict.fromkeys(sorted(set(domains.values())), 1.0)
+        groups: dict[str, Hashable] = dict(domains)
+        shares: dict[Hashable, float] | None = None
         if self.shares is not None:
-            groups, shares = {id: id.split("/", 1)[0] for id in domains}, dict(self.shares)
-        elif not self.balanced:
-            shares = None
+            groups, shares = {id: id.split("/", 1)[0] for id in domains}, dict(self.shares.items())
+        elif self.balanced:
+            shares = dict.fromkeys(sorted(set(domains.values())), 1.0)
         order = epoch_order(groups, length, seed=self.seed, epoch=self.epoch, shares=shares)
         rows = self.batch_size // self.world_size
         firsts = range(self.start * self.batch_size + self.rank * rows, length, self.batch_size)

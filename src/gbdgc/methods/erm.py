@@ -1,18 +1,16 @@
 """Plain regression: the baseline of every comparison."""
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
-from gbdgc.methods.contract import OCCUPANCY_WEIGHT, DensityLoss, Losses, PartialLosses, counting_losses
+from gbdgc.methods.contract import OCCUPANCY_WEIGHT, Losses, MethodOptions, PartialLosses, counting_losses
 from gbdgc.models import Output
 
 
-@dataclass(frozen=True)
 class PlainRegression:
     """Density regression and nothing else (empirical risk minimisation)."""
 
-    density: DensityLoss = "squared"
+    def __init__(self, options: MethodOptions) -> None:
+        self.options = options
 
     @property
     def weights(self) -> dict[str, float]:
@@ -31,7 +29,7 @@ class PlainRegression:
 
     def image_losses(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> PartialLosses:
         """Return the losses of density and occupancy alone."""
-        return PartialLosses(counting_losses(output, people_BHW, self.density), {})
+        return PartialLosses(counting_losses(output, people_BHW, self.options.density), {})
 
     def batch_losses(self, descriptors: dict[str, Tensor], domain_B: Tensor) -> Losses:
         """Return nothing: no image is compared with another."""

@@ -1,37 +1,22 @@
 """Granular-ball guided domain generalisation: the paper's objective."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 from torch import Tensor
 
 from gbdgc.methods import losses
-from gbdgc.methods.contract import OCCUPANCY_WEIGHT, DensityLoss, Losses, PartialLosses, counting_losses
+from gbdgc.methods.contract import OCCUPANCY_WEIGHT, Losses, MethodOptions, PartialLosses, counting_losses
 from gbdgc.models import Output
 
 
-@dataclass(frozen=True)
 class GranularBallGeneralisation:
-    """The paper's objective: L_den + λ_sem L_sem + λ_sty L_sty + λ_orth L_orth; a weight of 0 takes a term out.
+    """L_den + λ_sem L_sem + λ_sty L_sty + λ_orth L_orth, and whatever of ours the options switch on."""
 
-    ``alignment="count_free"`` aligns only what the density head does not read, so that L_sem cannot pull the counts of
-    sparse and dense domains together. ``style_form="separated"`` keeps the style centres of different domains apart, so
-    that the style branch cannot be zero. ``density`` chooses the loss of the density. ``"squared"`` and ``"paper"`` are
-    as printed; the others are ours.
-    """
-
-    codebook: bool = True
-    semantic: float = 0.02
-    style: float = 0.1
-    orthogonality: float = 0.1
-    alignment: Literal["paper", "count_free"] = "paper"
-    style_form: Literal["paper", "separated"] = "paper"
-    density: DensityLoss = "squared"
+    def __init__(self, options: MethodOptions) -> None:
+        self.options = options
 
     @property
     def weights(self) -> dict[str, float]:
         """The weight of each term that is switched on."""
-        given = {name: getattr(self, name) for name in ("semantic", "style", "orthogonality")}
+        given = {name: getattr(self.options, name) for name in ("semantic", "style", "orthogonality")}
         return {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT} | {
             name: weight for name, weight in given.items() if weight > 0
         }
@@ -39,7 +24,7 @@ class GranularBallGeneralisation:
     @property
     def network_options(self) -> dict[str, bool]:
         """The codebook as asked; the style branch where a loss needs it."""
-        return {"codebook": self.codebook, "style": bool({"style", "orthogonality"} & self.weights.keys())}
+        return {"codebook": self.options.codebook, "style": bool({"style", "orthogonality"} & self.weights.keys())}
 
     @property
     def needs_domains(self) -> bool:
@@ -48,12 +33,12 @@ class GranularBallGeneralisation:
 
     def image_losses(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> PartialLosses:
         """Return the counting losses and L_orth, and the rows p_i and t_i for L_sem and L_sty."""
-        made = counting_losses(output, people_BHW, self.density)
+        made = counting_losses(output, people_BHW, self.options.density)
         rows = {}
         if "semantic" in self.weights:
             p_BD = losses.pooled(output.recoded)
             # The head is linear in p_i: without its direction, alignment cannot touch the count.
-            rows["semantic"] = losses.remove_direction(p_BD, head_D) if self.alignment == "count_free" else p_BD
+            rows["semantic"] = losses.remove_direction(p_BD, head_D) if self.options.alignment == "count_free" else p_BD
         if output.style is not None:
             if "style" in self.weights:
                 rows["style"] = losses.pooled(output.style)
@@ -63,6 +48,6 @@ class GranularBallGeneralisation:
 
     def batch_losses(self, descriptors: dict[str, Tensor], domain_B: Tensor) -> Losses:
         """Return L_sem and L_sty."""
-        style_loss = losses.separated_style_loss if self.style_form == "separated" else losses.style_loss
+        style_loss = losses.separated_style_loss if self.options.style_form == "separated" else losses.style_loss
         of = {"semantic": losses.semantic_loss, "style": style_loss}
         return {name: of[name](rows_BD, domain_B) for name, rows_BD in descriptors.items()}

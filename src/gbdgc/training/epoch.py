@@ -28,6 +28,8 @@ from gbdgc.training.step import backward, gather
 from gbdgc.trust import Trust
 
 Descriptors = NDArray[np.float32]
+_EARLY_STEPS = 100
+
 Report = Callable[[TrainState, dict[str, float]], None]
 
 
@@ -116,7 +118,7 @@ def fit(state: TrainState, report: Report) -> None:
         batch = batch.to(fabric.device)
         set_learning_rate(state)
         seed = step_seed(train.seed, state.steps_done)
-        losses, z_BD = backward(
+        losses, counts_B, z_BD = backward(
             state.runner, batch, micro_batch=train.micro_batch, seed=seed, with_statistics=gathers_online(state)
         )
         norm = fabric.clip_gradients(
@@ -134,6 +136,7 @@ def fit(state: TrainState, report: Report) -> None:
         if z_BD is not None:
             remember(state, batch.ids, z_BD)
         state.step += 1
+        watch_early(state, counts_B, batch.people)
         state.sums = {name: state.sums.get(name, 0.0) + value for name, value in losses.items()}
         report(state, losses)
         if asked_to_stop(state):
@@ -142,6 +145,32 @@ def fit(state: TrainState, report: Report) -> None:
         if time.monotonic() - saved > train.checkpoint_seconds:
             state.save()
             saved = time.monotonic()
+
+
+def watch_early(state: TrainState, counts_B: torch.Tensor, people_BHW: torch.Tensor) -> None:
+    """Within the first hundred steps, tell of a network that counts nobody, or the same whatever it sees."""
+    if state.steps_done > _EARLY_STEPS:
+        return
+    state.early += zip(counts_B.tolist(), people_BHW.sum(dim=(1, 2)).tolist(), strict=True)
+    if state.steps_done < _EARLY_STEPS:
+        return
+    # The second half of them: by then a network that learns tells a crowd from a lawn.
+    predicted, truth = np.array(state.early[len(state.early) // 2 :]).T
+    state.early = []
+    if truth.std() == 0:
+        return
+    if predicted.max() < 0.01 * truth.max():
+        seen = "the network counts nobody"
+    elif predicted.std() < 0.05 * truth.std() and abs(np.corrcoef(predicted, truth)[0, 1]) < 0.5:
+        seen = f"the network counts about {predicted.mean():.1f} people whatever it sees"
+    else:
+        return
+    warnings.warn(
+        f"after {_EARLY_STEPS} steps {seen}, where there are {truth.min():.0f} to {truth.max():.0f}; "
+        "look at the labels (`gbdgc data check`), or stop and start again with a lower train.learning_rate",
+        GbdgcWarning,
+        stacklevel=2,
+    )
 
 
 def validate(state: TrainState) -> dict[str, float] | None:

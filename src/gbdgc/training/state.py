@@ -1,5 +1,6 @@
 """Everything that changes while a run trains, in one place: built, saved and restored here."""
 
+import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from gbdgc import checkpoint
 from gbdgc.config import Config, DataConfig
 from gbdgc.data import Dataset, concatenate, load_dataset, unique_name
-from gbdgc.data.loading import Augmentation, TrainingSet
+from gbdgc.data.loading import TrainingSet
 from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
 from gbdgc.errors import InputError
 from gbdgc.methods import build_method
@@ -22,6 +23,12 @@ from gbdgc.models import Network, build_network
 from gbdgc.training.step import Runner
 
 Partition = GranularBallDomains | KMeansDomains | RandomDomains
+
+PARTITIONS: dict[str, type[Partition]] = {
+    "balls": GranularBallDomains,
+    "kmeans": KMeansDomains,
+    "random": RandomDomains,
+}
 
 
 @dataclass
@@ -50,6 +57,8 @@ class TrainState:
     """Descriptors gathered from the training pass, by id."""
     sums: dict[str, float] = field(default_factory=dict)
     """Losses summed over this epoch's steps."""
+    early: list[tuple[float, float]] = field(default_factory=list)
+    """Predicted and true counts of the first crops; not saved, as it serves a warning only."""
     best: float = float("inf")
     """The validation error of the model that is kept."""
     stop: int = 0
@@ -123,7 +132,7 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
         raise InputError(
             f"train.batch_size={config.train.batch_size} cannot be shared equally by {fabric.world_size} processes"
         )
-    method = build_method(**vars(config.method))
+    method = build_method(config.method)
     model = config.model
     build = {
         "backbone": model.backbone,
@@ -139,20 +148,7 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
     data = config.data
     source = TrainingSet(
         train_part,
-        Augmentation(
-            crop=data.crop,
-            scale=(data.scale[0], data.scale[1]),
-            flip=data.flip,
-            brightness=data.brightness,
-            contrast=data.contrast,
-            saturation=data.saturation,
-            hue=data.hue,
-            grey=data.grey,
-            gamma=data.gamma,
-            blur=data.blur,
-            noise=data.noise,
-            jpeg=data.jpeg,
-        ),
+        config.augmentation,
         kernel=data.kernel,
         sigma=data.sigma,
         cell=network.backbone.cell,
@@ -264,22 +260,15 @@ def running_average(decay: float) -> Callable[[Any, Any, Tensor | int], None]:
 
 
 def build_partition(config: Config) -> Partition:
-    """Return the estimator that finds the latent domains."""
+    """Return the estimator that finds the latent domains, with its own defaults where the config gives nothing."""
     discovery = config.discovery
-    n_domains = discovery.n_domains or "auto"
-    seed = config.train.seed
-    if discovery.partition == "random":
-        return RandomDomains(n_domains=n_domains, random_state=seed)
-    if discovery.partition == "kmeans":
-        return KMeansDomains(
-            n_domains=n_domains, n_components=discovery.n_components, mode=discovery.mode, random_state=seed
+    if discovery.partition not in PARTITIONS:
+        raise InputError(
+            f"discovery.partition={discovery.partition}",
+            "there is no such partition",
+            f"choose one of {', '.join(PARTITIONS)}",
         )
-    return GranularBallDomains(
-        n_domains=n_domains,
-        n_components=discovery.n_components,
-        split_margin=discovery.split_margin,
-        max_depth=discovery.max_depth,
-        min_ball_size=discovery.min_ball_size,
-        mode=discovery.mode,
-        random_state=seed,
-    )
+    estimator = PARTITIONS[discovery.partition]
+    known = inspect.signature(estimator).parameters
+    given = {name: value for name, value in vars(discovery).items() if name in known and value is not None}
+    return estimator(**given, random_state=config.train.seed)

@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 
-from gbdgc.counter import Counter
-from gbdgc.engines import TorchEngine
+from gbdgc.counting.counter import Counter
+from gbdgc.counting.engines import TorchEngine
 from gbdgc.models import build_network
 
 SIZES = ((128, 96), (320, 240), (640, 480))

@@ -10,7 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from gbdgc.data.synthetic import DOMAINS, draw_dataset
+from gbdgc.synthetic import DOMAINS, draw_dataset
 from timing import fastest, verdict
 
 WANTED = 20  # pictures a second on two cores

@@ -16,11 +16,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gbdgc import checkpoint, export
-from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
-from gbdgc.engines import OnnxEngine, OpenVinoEngine, TorchEngine, pack
+from gbdgc import checkpoint
+from gbdgc.counting import graph as graphs
+from gbdgc.counting.engines import OnnxEngine, OpenVinoEngine, TorchEngine, pack
+from gbdgc.counting.tiling import stack
 from gbdgc.models import build_network
-from gbdgc.tiling import stack
+from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 from timing import fastest, verdict
 
 Images = NDArray[np.float32]
@@ -87,12 +88,12 @@ def write_models(backbone: str, images: list[Images], folder: Path) -> dict[str,
     with torch.no_grad():
         network.semantic[0].weight.mul_(4)  # or else every place would count nearly the same
     checkpoint.save_model(folder / "torch.safetensors", network, {"backbone": backbone}, {}, {})
-    graph, description = export.write_graph(network, folder / "graph.onnx"), pack({}, {})
+    graph, description = graphs.write_graph(network, folder / "graph.onnx"), pack({}, {})
     corners = [np.ascontiguousarray(image[..., :256, :256]) for image in images]  # what calibrates changes no time
-    export.write_onnx(graph, folder / "fp32.onnx", description)
-    export.write_onnx(graph, folder / "int8.onnx", description, corners)
-    export.write_openvino(graph, folder / "fp32.xml", description)
-    export.write_openvino(graph, folder / "int8.xml", description, corners)
+    graphs.write_onnx(graph, folder / "fp32.onnx", description)
+    graphs.write_onnx(graph, folder / "int8.onnx", description, corners)
+    graphs.write_openvino(graph, folder / "fp32.xml", description)
+    graphs.write_openvino(graph, folder / "int8.xml", description, corners)
     names = {
         "onnx fp32": "fp32.onnx",
         "openvino fp32": "fp32.xml",

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from gbdgc.data.synthetic import draw_scene
-from gbdgc.video.writing import VideoWriter
+from gbdgc.counting.video.writing import VideoWriter
+from gbdgc.synthetic import draw_scene
 
 SIZE = (640, 480)
 STREET = {"cam1.jpg": ("plaza-day", 3), "cam2.jpg": ("park-fog", 11), "cam3.jpg": ("stadium-dense", 5)}

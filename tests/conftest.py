@@ -15,12 +15,12 @@ import torch
 from numpy.typing import NDArray
 
 from gbdgc import checkpoint
-from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
+from gbdgc.counting.tiling import stack
+from gbdgc.counting.trust import Trust
 from gbdgc.data.transforms import noise, resized
 from gbdgc.descriptors import describe
 from gbdgc.models import build_network
-from gbdgc.tiling import stack
-from gbdgc.trust import Trust
+from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 
 BUILD = {"backbone": "compact", "dim": 32, "codewords": 64}
 DESCRIPTOR_SIZE = 64
@@ -57,9 +57,9 @@ def exports(
     model: Path, pictures: list[NDArray[np.uint8]], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
     """Return the model for other runtimes; traced once, as this is what takes long, and all kinds written from it."""
-    from gbdgc.engines import pack
-    from gbdgc.export import calibration_windows
-    from gbdgc.graph import write_graph, write_onnx, write_openvino
+    from gbdgc.counting.engines import pack
+    from gbdgc.counting.export import calibration_windows
+    from gbdgc.counting.graph import write_graph, write_onnx, write_openvino
 
     network, info, tensors = checkpoint.load_model(model)
     description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})

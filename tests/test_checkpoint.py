@@ -1,5 +1,6 @@
 """Checkpoints: whole or not at all, and nothing in them that could run."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,16 +27,23 @@ def test_the_one_before_stays_until_the_next_is_whole(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [checkpoint.LAST, checkpoint.PREVIOUS]
 
 
-@pytest.mark.parametrize("damage", ["truncate", "empty", "garbage", "remove"])
+@pytest.mark.parametrize("damage", ["truncate", "empty", "garbage", "remove", "flip", "zero"])
 def test_a_damaged_last_gives_way_to_the_one_before_and_is_named(tmp_path: Path, damage: str) -> None:
     for epoch in range(2):
-        checkpoint.rotate_in(tmp_path, {"x": torch.zeros(100)}, {"epoch": epoch})
+        checkpoint.rotate_in(tmp_path, {"x": torch.ones(100)}, {"epoch": epoch})
     last = tmp_path / checkpoint.LAST
     content = last.read_bytes()
+    damaged = {
+        "truncate": content[:-10],
+        "empty": b"",
+        "garbage": b"\x80\x04garbage" * 50,
+        "flip": content[:-7] + bytes([content[-7] ^ 1]) + content[-6:],
+        "zero": content[:-200] + bytes(200),
+    }
     if damage == "remove":
         last.unlink()
     else:
-        last.write_bytes({"truncate": content[:-10], "empty": b"", "garbage": b"\x80\x04garbage" * 50}[damage])
+        last.write_bytes(damaged[damage])
     _, info, problems = checkpoint.read_newest(tmp_path)
     assert info["epoch"] == 0
     assert checkpoint.LAST in problems[0]
@@ -51,8 +59,41 @@ def test_a_rotation_that_was_cut_off_leaves_the_new_checkpoint_to_go_on_from(tmp
 
 def test_with_no_whole_checkpoint_the_error_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / checkpoint.LAST).write_bytes(b"")
-    with pytest.raises(InputError, match="Start again without --resume"):
+    with pytest.raises(InputError, match=r"no whole checkpoint to resume from .*start a new run"):
         checkpoint.read_newest(tmp_path)
+
+
+def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
+    tensors = {"a": torch.arange(3, dtype=torch.bfloat16), "b": torch.tensor(True), "c": torch.zeros(0, 2)}
+    path = tmp_path / "file"
+    checkpoint.write(path, tensors, {"epoch": 3})
+    content = path.read_bytes()
+    refused = 0
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        try:
+            read, info = checkpoint.read(path)
+        except InputError:
+            refused += 1
+        else:  # in the blanks, or in the name of the digest
+            assert info == {"epoch": 3}
+            assert all(torch.equal(read[name], tensors[name]) for name in tensors)
+    assert refused > 0.9 * len(content)
+
+
+def test_a_model_with_a_flipped_byte_is_not_counted_with_and_one_without_a_digest_is(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    build = {"backbone": "compact", "dim": 16, "codewords": 32}
+    path = tmp_path / checkpoint.BEST
+    checkpoint.save_model(path, build_network(**build, pretrained=False), build, {}, {})
+    content = bytearray(path.read_bytes())
+    save_file(load_file(path), tmp_path / "old", {"gbdgc": json.dumps({"build": build})})
+    checkpoint.load_model(tmp_path / "old")
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"best\.safetensors: damaged: its content does not match its digest"):
+        checkpoint.load_model(tmp_path)
 
 
 def test_the_optimiser_goes_on_to_the_bit(tmp_path: Path) -> None:
@@ -126,3 +167,12 @@ def test_a_model_of_another_version_is_named_as_such(tmp_path: Path, change: str
     checkpoint.write(tmp_path / "model", tensors, info)
     with pytest.raises(InputError, match=r"(?s)model: made by another version.*depth"):
         checkpoint.load_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize("description", ["null", "3", "[" * 100_000 + "]" * 100_000])
+def test_a_description_that_is_no_object_is_a_damaged_file(tmp_path: Path, description: str) -> None:
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.zeros(1)}, tmp_path / "strange", {"gbdgc": description})
+    with pytest.raises(InputError, match="strange: damaged or not a safetensors file"):
+        checkpoint.load_model(tmp_path / "strange")

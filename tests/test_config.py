@@ -86,3 +86,19 @@ def test_the_papers_presets_are_the_papers(name: str, k: int) -> None:
     assert (config.augmentation.crop, config.augmentation.flip, config.data.validation) == (320, 0.5, 0)
     assert (config.discovery.n_domains, config.discovery.split_margin, config.discovery.mode) == (k, 1.05, "paper")
     assert (config.model.backbone, config.model.dim, config.model.codewords) == ("vgg16", 256, 1024)
+
+
+@pytest.mark.parametrize("depth", [800, 5000])
+@pytest.mark.parametrize("place", ["model: {options: {a: %s}}", "data: {source: %s}", "train: %s"])
+def test_a_file_nested_too_deep_is_named(file: Path, depth: int, place: str) -> None:
+    for nest in ("[" * depth + "]" * depth, "{a: " * depth + "1" + "}" * depth):
+        file.write_text("name: mine\n" + place % nest)
+        with pytest.raises(InputError, match=r"run\.yaml: "):
+            load_config(file)
+
+
+def test_aliases_that_double_at_each_step_are_refused(file: Path) -> None:
+    lines = [f"a{level}: &a{level} [*a{level - 1}, *a{level - 1}]" for level in range(1, 40)]
+    file.write_text("\n".join(["a0: &a0 [1, 1]", *lines]))
+    with pytest.raises(InputError, match=r"run\.yaml: "):
+        load_config(file)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gbdgc import Counter
-from gbdgc.result.zones import zones_from_json
+from gbdgc.counting.zones import zones_from_json
 
 ROOT = Path(__file__).parents[1]
 COUNTING, DEPLOYMENT = ((ROOT / "docs" / page).read_text() for page in ("counting.md", "deployment.md"))

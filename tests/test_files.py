@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import atomic_write, folder_beside
 
 
 def test_the_name_appears_only_with_the_whole_content(tmp_path: Path) -> None:
@@ -71,3 +71,21 @@ def test_a_folder_that_is_a_file_is_an_error_that_says_so(tmp_path: Path) -> Non
         atomic_write(tmp_path / "blocked" / "file") as file,
     ):
         file.write(b"")
+
+
+def test_the_folder_of_an_export_that_was_killed_is_swept_by_the_next_but_not_one_at_work(tmp_path: Path) -> None:
+    script = (
+        "import os, pathlib\n"
+        "from gbdgc.files import folder_beside\n"
+        f"with folder_beside(pathlib.Path({str(tmp_path / 'model.onnx')!r})) as folder:\n"
+        "    (folder / 'half').touch()\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], timeout=60)
+    (killed,) = tmp_path.iterdir()
+    with folder_beside(tmp_path / "other.onnx") as at_work:
+        for folder in (killed, at_work):
+            os.utime(folder, (0, 0))
+        with folder_beside(tmp_path / "model.onnx") as made:
+            assert set(tmp_path.iterdir()) == {at_work, made}
+    assert not list(tmp_path.iterdir())

@@ -19,8 +19,8 @@ _HOMES = {
     "load_dataset": "gbdgc.data",
     "Dataset": "gbdgc.data",
     "Sample": "gbdgc.data",
-    "Counter": "gbdgc.counter",
-    "Result": "gbdgc.result",
+    "Counter": "gbdgc.counting",
+    "Result": "gbdgc.counting",
     "train": "gbdgc.training",
     "evaluate": "gbdgc.evaluation",
 }

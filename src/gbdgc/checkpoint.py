@@ -2,8 +2,10 @@
 
 `last.safetensors` holds everything a run needs to go on bit for bit; the one before stays as `previous.safetensors`
 until the next is whole. `best.safetensors` is a model: the weights that inference needs and how to build the network.
+Each carries a digest of its content, which is checked whenever it is read.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -18,39 +20,61 @@ from torch import Tensor, nn
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 from gbdgc.models import Network, build_network
+from gbdgc.runs import BEST as BEST  # a model's name belongs to both
+from gbdgc.runs import CHECKPOINTS, TrainingRun
 
-LAST, PREVIOUS, BEST = "last.safetensors", "previous.safetensors", "best.safetensors"
+LAST, PREVIOUS = "last.safetensors", "previous.safetensors"
 _FRESH = "fresh.safetensors"
 _PICKLES = {".pth", ".pt", ".ckpt", ".pkl"}
-EPOCH, EPOCHS = "epoch_{:03d}.safetensors", "epoch_*.safetensors"
-_INFO = "gbdgc"
+EPOCH = "epoch_{:03d}.safetensors"
+_INFO, _DIGEST = "gbdgc", "sha256"
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) -> None:
-    """Write tensors and a JSON-able description, whole or not at all."""
+    """Write tensors and a JSON-able description, whole or not at all, with a digest of both."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(info)
     with atomic_write(path) as file:
-        file.write(save(plain, {_INFO: json.dumps(info)}))
+        file.write(save(plain, {_INFO: text, _DIGEST: content_digest(plain, text)}))
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return what ``write`` wrote."""
+    """Return what ``write`` wrote, to the bit; older files have no digest, and are taken as they are."""
     try:
         with safe_open(path, framework="pt") as file:
-            info = json.loads((file.metadata() or {})[_INFO])
-            return {name: file.get_tensor(name) for name in file.keys()}, info  # noqa: SIM118 (not a mapping)
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+        info = json.loads(metadata[_INFO])
+        if not isinstance(info, dict):
+            raise ValueError("its description is not an object")
     except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except (SafetensorError, OSError, ValueError) as error:
+        raise InputError(str(path), "no such file") from error
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
         if path.suffix in _PICKLES:
             raise InputError(
-                f"{path}: a PyTorch file, which could run code and is never loaded; give the {BEST} of a run"
+                str(path), "a PyTorch file, which could run code and is never loaded", f"give the {BEST} of a run"
             ) from error
-        raise InputError(f"{path}: damaged or not a safetensors file ({error})") from error
+        raise InputError(str(path), f"damaged or not a safetensors file ({error})") from error
     except KeyError as error:
         raise InputError(
-            f"{path}: a safetensors file, but not one of gbdgc's; give the best.safetensors of a run"
+            str(path), "a safetensors file, but not one of gbdgc's", f"give the {BEST} of a run"
         ) from error
+    if metadata.get(_DIGEST) not in (None, content_digest(tensors, metadata[_INFO])):
+        raise InputError(
+            str(path), "damaged: its content does not match its digest", "take another copy of it, or make it again"
+        )
+    return tensors, info
+
+
+def content_digest(tensors: Mapping[str, Tensor], text: str) -> str:
+    """Return the SHA-256 of tensors with their names, types and shapes, and of a text."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
+        # As bytes: numpy does not know every type of torch's.
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def rotate_in(folder: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) -> None:
@@ -75,7 +99,7 @@ def read_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], list[s
         except InputError as error:
             # `fresh` is there only where a rotation was cut off: then it may be the only whole one.
             problems += [] if name == _FRESH else [str(error)]
-    raise InputError(f"{folder}: nothing to resume from: {'; '.join(problems)}. Start again without --resume")
+    raise InputError(str(folder), f"no whole checkpoint to resume from ({'; '.join(problems)})", "start a new run")
 
 
 def nest(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -120,14 +144,18 @@ def model_file(path: str | os.PathLike[str]) -> Path:
         if not path.is_dir():
             path.stat()
             return path
-        for file in (path / "checkpoints" / BEST, path / BEST):
+        for file in (TrainingRun(path).best, path / BEST):
             if file.exists():
                 return file
     except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file; give a run's folder or a model file") from error
+        raise InputError(str(path), "no such file", "give a run's folder or a model file") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a run's folder or a model file") from error
-    raise InputError(f"{path}: no {BEST} in it, nor in its checkpoints; give the folder that `gbdgc train` printed")
+        raise InputError(
+            str(path), f"cannot be read ({error.strerror})", "give a run's folder or a model file"
+        ) from error
+    raise InputError(
+        str(path), f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed"
+    )
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, Tensor]]:
@@ -135,11 +163,11 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], d
     path = model_file(path)
     tensors, info = read(path)
     if "build" not in info:
-        raise InputError(f"{path}: the state of a run, not a model; give the {BEST} beside it")
+        raise InputError(str(path), "the state of a run, not a model", f"give the {BEST} beside it")
     try:
         network = build_network(**info["build"], style=False, pretrained=False)
         network.load_state_dict(nested("network", tensors))
     except (RuntimeError, TypeError, InputError) as error:
-        raise InputError(f"{path}: made by another version of gbdgc, or damaged ({error})") from error
+        raise InputError(str(path), f"made by another version of gbdgc, or damaged ({error})") from error
     extras = {name: tensor for name, tensor in tensors.items() if not name.startswith("network/")}
     return network.eval(), info, extras

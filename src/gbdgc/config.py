@@ -147,6 +147,9 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
     path = find_config(source)
     try:
         given = OmegaConf.load(path)
+        keys = list(_keys(OmegaConf.to_container(given, resolve=False)))
+    except RecursionError as error:
+        raise InputError(str(path), "nested deeper than any setting") from error
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a YAML file that can be read ({error})") from error
     except (YAMLError, OmegaConfBaseException) as error:  # with the line in their text
@@ -154,7 +157,7 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
     if plain := [item for item in overrides if "=" not in item]:
         raise UsageError(f"{plain[0]!r} is not an override; write key.sub=value, such as train.epochs=5")
     overridden = {item.split("=", 1)[0]: item for item in overrides}
-    for key in _keys(OmegaConf.to_container(given, resolve=False)):
+    for key in keys:
         if advice := _unknown(key):
             raise InputError(f"{path}: {advice}")
     for key in overridden:
@@ -168,7 +171,7 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
         if isinstance(single := OmegaConf.select(settings, "data.source", throw_on_missing=False), str):
             OmegaConf.update(settings, "data.source", [single])
         return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), settings)))
-    except (OmegaConfBaseException, YAMLError, TypeError) as error:
+    except (OmegaConfBaseException, YAMLError, TypeError, RecursionError) as error:
         setting, reason = getattr(error, "full_key", None) or "", str(error).splitlines()[0]
         if setting in overridden:
             raise UsageError(f"{overridden[setting]}: {reason}") from error

@@ -4,7 +4,6 @@ Draws a source with several latent domains and targets that it does not have, tr
 the same way, counts the targets, says how well the domains were found, and writes the report.
 """
 
-import csv
 import sys
 from pathlib import Path
 
@@ -12,14 +11,15 @@ from rich.table import Table
 from sklearn.metrics import adjusted_rand_score
 
 from gbdgc.data import load_dataset
-from gbdgc.data.synthetic import draw_demo
 from gbdgc.errors import InputError
 from gbdgc.evaluation import evaluate
+from gbdgc.memory import keep_freed_memory
 from gbdgc.models.weights import load_weights
 from gbdgc.progress import stderr, stdout
 from gbdgc.report import write_report
-from gbdgc.runs import new_run_folder
-from gbdgc.training import Run, train
+from gbdgc.runs import TrainingRun, new_run_folder
+from gbdgc.synthetic import draw_demo
+from gbdgc.training import train
 
 METHODS = {"gbdgc": "gbdgc", "erm": "plain regression"}
 TRAIN, TEST = 60, 12
@@ -30,6 +30,7 @@ Errors = dict[str, dict[str, float]]
 
 def main() -> None:
     """Draw, train, count, compare."""
+    keep_freed_memory()
     folder = new_run_folder("demo", "crowds")
     data = draw_demo(folder / "data", train=TRAIN, test=TEST)
     runs = {method: train_one(method, data / "source", folder / method) for method in METHODS}
@@ -42,7 +43,7 @@ def main() -> None:
     stdout.print(f"run: {folder}", soft_wrap=True, markup=False)
 
 
-def train_one(method: str, source: Path, folder: Path) -> Run:
+def train_one(method: str, source: Path, folder: Path) -> TrainingRun:
     """Train the demo's preset with one method, from ImageNet weights where they are to be had."""
     stderr.print(f"training {METHODS[method]}")
     overrides = [f"data.source=[{source}]", f"method.name={method}"]
@@ -57,7 +58,7 @@ def train_one(method: str, source: Path, folder: Path) -> Run:
     return run
 
 
-def errors_of(run: Run, targets: Path) -> Errors:
+def errors_of(run: TrainingRun, targets: Path) -> Errors:
     """Return the errors on the source's kept-aside part and on each unseen target."""
     kept = min((record["validation"] for record in run.metrics), key=lambda errors: errors["mae"])
     done = evaluate(run.best, sorted(targets.iterdir()), out=run.folder / "eval")
@@ -73,11 +74,9 @@ def comparison(errors: dict[str, Errors]) -> Table:
     return table
 
 
-def domain_agreement(run: Run) -> float:
+def domain_agreement(run: TrainingRun) -> float:
     """Return the adjusted Rand index of the last pseudo-domains to the domains that were drawn."""
-    newest = max((run.folder / "domains").glob("*.csv"))
-    with newest.open(newline="") as file:
-        found = {row["id"]: row["domain"] for row in csv.DictReader(file)}
+    found = run.domains[-1]
     source = load_dataset(run.folder.parent / "data" / "source")
     return float(adjusted_rand_score([source.by_id(id).tags["domain"] for id in found], list(found.values())))
 

@@ -20,7 +20,8 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         said = ": ".join(part for part in (self.thing, self.reason) if part)
-        return f"{said}; {self.next_step}" if self.next_step else said
+        # A reason may be a list, one item per line.
+        return f"{said}{chr(10) if chr(10) in said else '; '}{self.next_step}" if self.next_step else said
 
 
 class UsageError(InputError):

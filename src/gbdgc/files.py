@@ -1,14 +1,25 @@
-"""Writing files so that a reader sees the old content or the new, never half of it."""
+"""Files that a reader sees old or new, never half written; folders for one process at a time; safe CSV."""
 
+import csv
+import io
 import os
-from collections.abc import Iterator
+import re
+import shutil
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import IO, Any
 
 from gbdgc.errors import InputError
+
+_PART = re.compile(r"\..+\.[0-9a-f]{12}\.part")
+_EXPORT = ".export-"
+_FRESH_SECONDS = 60
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 
 @contextmanager
@@ -16,57 +27,119 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
     """Open a temporary file beside ``path``; on success it is synced and takes the name, on failure it is gone."""
     path = Path(path)
     make_folder(path.parent)
-    # Opened as any new file is, so that it gets the permissions that the user's mask allows.
-    name = str(path.with_name(f".{path.name}.{token_hex(6)}.part"))
+    # Opened like any new file, so that it gets the permissions that the user's mask allows.
+    part = path.with_name(f".{path.name}.{token_hex(6)}.part")
     try:
-        # Names of files need not be text: what is none is written as the bytes that it is.
+        # File names need not be text: bytes that are not are written back as they were.
         encoding, errors = (None, None) if "b" in mode else ("utf-8", "surrogateescape")
-        with Path(name).open(mode.replace("w", "x"), encoding=encoding, errors=errors) as file:
+        with part.open(mode.replace("w", "x"), encoding=encoding, errors=errors) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        part.replace(path)
     except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        if error.filename in (None, name):
+        if error.filename in (None, str(part)):
             raise InputError(
-                f"{path}: could not be written ({error.strerror or error}); "
-                "what was there before is untouched. Make room or choose another folder, then run again"
+                str(path),
+                f"could not be written ({error.strerror or error})",
+                "what was there before is untouched. Make room or choose another folder, then run again",
             ) from error
         raise
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    finally:
+        part.unlink(missing_ok=True)
     with suppress(OSError):  # the new content is in place; some systems cannot sync a folder
-        _sync_folder(path.parent)
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)  # for the new name itself to survive a power cut
+        finally:
+            os.close(descriptor)
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a folder, with those above it, unless it is there; return its path."""
+    """Make a folder and its parents unless they exist; return its path."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: this folder cannot be made ({error.strerror}); choose another") from error
+        raise InputError(str(path), f"this folder cannot be made ({error.strerror})", "choose another") from error
     return Path(path)
+
+
+@contextmanager
+def claim(folder: Path) -> Iterator[bool]:
+    """Keep other processes out of a folder; yields False where the system has no such lock, and nobody is kept out.
+
+    The system releases the lock when the process ends, however it ends.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield False
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    locked = True
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                str(folder), "another process is at work there", "wait for it, or choose another folder"
+            ) from error
+        except OSError:  # a file system without locks
+            locked = False
+        yield locked
+    finally:
+        os.close(handle)
+
+
+def sweep_parts(folder: Path, *, spare: Iterable[str] = ()) -> None:
+    """Delete what writers that were killed left below a folder, except below folders that hold a file of ``spare``."""
+    for place, folders, names in os.walk(folder):
+        if Path(place) != folder and not set(spare).isdisjoint(names):
+            folders.clear()
+            continue
+        for name in names:
+            if _PART.fullmatch(name):
+                (Path(place) / name).unlink(missing_ok=True)
 
 
 @contextmanager
 def folder_beside(out: Path) -> Iterator[Path]:
     """Make a folder on the disk of ``out``, gone afterwards, so that what is made in it need only be renamed."""
     make_folder(out.parent)
+    for leftover in out.parent.glob(f"{_EXPORT}*"):
+        with suppress(InputError, OSError), claim(leftover) as locked:
+            # Claimed by nobody, and not made just now: its process was killed.
+            if locked and time.time() - leftover.stat().st_mtime > _FRESH_SECONDS:
+                shutil.rmtree(leftover)
     try:
-        with TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
-            yield Path(folder)
+        folder = Path(mkdtemp(prefix=_EXPORT, dir=out.parent))
+        try:
+            with claim(folder):
+                yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         raise InputError(
-            f"{out}: could not be written ({error.strerror or error}); make room, or choose another folder"
+            str(out), f"could not be written ({error.strerror or error})", "make room, or choose another folder"
         ) from error
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the new name itself survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def csv_line(values: Iterable[object]) -> str:
+    """Return one row of CSV with its newline; None is an empty cell.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front; `csv_rows` takes it off again.
+    """
+    text = io.StringIO()
+    csv.writer(text).writerow(  # with its own line ends, so that both of their characters are quoted within a cell
+        f"'{value}" if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
+        for value in values
+    )
+    return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def csv_rows(text: str) -> list[list[str]]:
+    """Return the rows of CSV as `csv_line` was given them, every cell as text."""
+    return [
+        [cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell for cell in row]
+        for row in csv.reader(io.StringIO(text, newline=""))
+    ]

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from gbdgc import published
 from gbdgc.benchmark import FORMS, Table, build_tables
-from gbdgc.benchmark.tables import over_seeds
+from gbdgc.benchmark.layout import over_seeds
 from gbdgc.benchmark.text import to_rich
 from gbdgc.errors import InputError
 
@@ -99,6 +99,11 @@ def test_sources_with_other_ks_have_a_table_of_their_own_as_in_the_paper() -> No
     assert [line.labels[0] for line in second.lines[::2]] == ["K=5", "K=6", "K=7"]
     assert {column[0] for column in second.columns} == {"QNRF"}
     assert value(second, "K=6", "published", "QNRF", "SHA", "MAE") == 64.1
+
+
+def test_rows_of_k_stand_in_the_order_of_their_numbers() -> None:
+    (table,) = build_tables("k", [cell("mine", "yours", f"K={k}") for k in (10, 11, 9)])
+    assert [line.labels[0] for line in table.lines] == ["K=9", "K=10", "K=11"]
 
 
 def separation(source: str, partition: str, delta: float) -> dict[str, Any]:

@@ -458,8 +458,12 @@ def test_help_imports_nothing_heavy() -> None:
     assert answer.stderr.strip() == "set()"
 
 
-def test_the_limit_on_pixels_is_that_of_the_library() -> None:
-    from gbdgc.cli.count import MAX_PIXELS
+def test_the_options_are_those_of_the_library() -> None:
+    from typing import get_args
+
+    from gbdgc.cli.options import MAX_PIXELS, EngineName
+    from gbdgc.counting.engines import ENGINES
     from gbdgc.data import images
 
     assert MAX_PIXELS == images.MAX_PIXELS
+    assert get_args(EngineName) == tuple(ENGINES)

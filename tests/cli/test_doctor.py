@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gbdgc import counter, runs
+from gbdgc import runs
 from gbdgc.cli.doctor import EXTRAS, doctor, examine
+from gbdgc.counting import counter
 
 
 def test_a_whole_installation_is_ready(capsys: pytest.CaptureFixture[str]) -> None:

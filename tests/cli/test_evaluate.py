@@ -104,7 +104,7 @@ def test_an_unreadable_picture_is_named_and_ends_in_1_with_the_others_counted(
 def test_a_submission_from_other_data_is_refused_before_anything_is_counted(
     model: Path, street: Path, run: Callable[..., Answer]
 ) -> None:
-    with pytest.raises(UsageError, match=r"'0' is not of the test part .* leave --submission out, or give NWPU-"):
+    with pytest.raises(UsageError, match=r"picture '0': not of the test part of NWPU-Crowd.* a submission wants"):
         run(model, street, submission="nwpu")
     assert not Path("runs").exists()
 
@@ -114,7 +114,7 @@ def test_the_run_is_named_even_where_its_submission_cannot_be_written(
 ) -> None:
     monkeypatch.setattr(submission, "NWPU_TEST_IDS", ["0", "1", "2"])
     street.with_name("1.png").write_bytes(street.with_name("1.png").read_bytes()[:-500])  # its header is good
-    with pytest.raises(InputError, match="1 of these pictures are missing or cannot be read, such as 1;"):
+    with pytest.raises(InputError, match=r"picture '1': the server wants all .*, and 1 of them are missing or can"):
         run(model, street, submission="nwpu")
     assert capsys.readouterr().out.splitlines()[-1] == "run: runs/eval/tiny-1"
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from gbdgc.data.images import image_orientation, image_size, read_image
+from gbdgc.data.images import image_orientation, image_size, raise_pillow_limit, read_image
 from gbdgc.errors import InputError
 
 ORIENTATION = 0x0112
@@ -160,9 +160,33 @@ def test_a_decompression_bomb_is_refused_by_its_header():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             for read in (read_image, image_size):
                 with pytest.raises(
-                    InputError, match=r"over the limit of 200,000,000 pixels; raise --max-pixels \(in Py"
+                    InputError, match=r"over the limit of 200,000,000 pixels; raise max_pixels to read it"
                 ):
                     read(png_header(side, side))
+
+
+def test_reading_leaves_the_switches_of_the_process_alone(tmp_path):
+    program = (
+        "import warnings\n"
+        "from PIL import Image\n"
+        "before = Image.MAX_IMAGE_PIXELS\n"
+        "from gbdgc.data.images import image_size\n"
+        "print(image_size('large.png', max_pixels=10**10))\n"
+        "print(before == Image.MAX_IMAGE_PIXELS)\n"
+        "print([each for each in warnings.filters if each[2] is Image.DecompressionBombWarning])\n"
+    )
+    (tmp_path / "large.png").write_bytes(png_header(60_000, 60_000))
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert answer.stdout == "(60000, 60000)\nTrue\n[]\n", answer.stderr
+
+
+def test_a_command_may_raise_what_pillow_admits_of_a_tiff(monkeypatch):
+    large = encode(Image.new("L", (40, 30)), "TIFF", compression="tiff_lzw")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 500)
+    with pytest.raises(InputError, match=r"over the limit of 200,000,000 pixels, or Pillow's own"):
+        read_image(large)
+    raise_pillow_limit(10_000)
+    assert read_image(large).shape == (30, 40, 3)
 
 
 def test_our_own_limit_is_all_that_is_said_of_a_large_picture(tmp_path):

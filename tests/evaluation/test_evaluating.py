@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gbdgc
-from gbdgc.counter import Counter
+from gbdgc.counting import Counter, pipeline
 from gbdgc.data import Dataset, load_dataset
 from gbdgc.errors import InputError
 from gbdgc.evaluation import Evaluation, evaluate, read_table
@@ -23,13 +23,13 @@ Crowd = Callable[..., Path]
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the pictures as they are counted."""
     seen: list[str] = []
-    count = Counter.__call__
+    open_picture = pipeline.open_picture
 
-    def watched(self: Counter, source: Path) -> object:
-        seen.append(source.name)
-        return count(self, source)
+    def watched(picture: Path, *, max_pixels: int) -> object:
+        seen.append(picture.name)
+        return open_picture(picture, max_pixels=max_pixels)
 
-    monkeypatch.setattr(Counter, "__call__", watched)
+    monkeypatch.setattr(pipeline, "open_picture", watched)
     return seen
 
 
@@ -103,11 +103,11 @@ def test_a_run_is_not_resumed_by_another_model_or_with_other_switches(
 ) -> None:
     place = crowd("plain", [3, 1])
     evaluate(model, [place], out=tmp_path / "run")
-    with pytest.raises(InputError, match="another max_side"):
+    with pytest.raises(InputError, match=r"other settings \(max_side\)"):
         evaluate(model, [place], out=tmp_path / "run", resume=True, max_side=32)
-    with pytest.raises(InputError, match="--resume"):
+    with pytest.raises(InputError, match="holds a run already; resume it, or choose another folder"):
         evaluate(model, [place], out=tmp_path / "run")
-    with pytest.raises(InputError, match="another engine"):
+    with pytest.raises(InputError, match=r"other settings \(engine\)"):
         evaluate(model, [place], out=tmp_path / "run", resume=True, engine="onnx")
     moved = tmp_path / "moved.safetensors"
     moved.write_bytes(model.read_bytes())
@@ -115,13 +115,15 @@ def test_a_run_is_not_resumed_by_another_model_or_with_other_switches(
     with claim(tmp_path / "run"), pytest.raises(InputError, match="another process is at work there"):
         evaluate(model, [place], out=tmp_path / "run", resume=True)
     (tmp_path / "run" / "settings.json").unlink()
-    with pytest.raises(InputError, match="nothing to resume"):
+    with pytest.raises(InputError, match="no run to resume"):
         evaluate(model, [place], out=tmp_path / "run", resume=True)
+    with pytest.raises(InputError, match=r"has a predictions\.csv that is not of a run"):
+        evaluate(model, [place], out=tmp_path / "run")
     with pytest.raises(InputError, match="max_side=0: a side has at least one pixel"):
         evaluate(model, [place], max_side=0)
 
 
-@pytest.mark.parametrize("name", ["caf\udce9", "line\x85feed", "para\u2029graph"])
+@pytest.mark.parametrize("name", ["caf\udce9", "line\x85feed", "para\u2029graph", "car\rriage", "=1+1", "-2+@x"])
 def test_any_name_that_a_file_can_have_is_counted_and_resumed(
     model: Path, crowd: Crowd, tmp_path: Path, name: str
 ) -> None:
@@ -170,7 +172,7 @@ def test_the_test_part_is_counted_unless_told_and_val_where_its_labels_are_hidde
     assert truths("told", "train", train=[1], val=[2]) == {1}
     assert truths("submission", "test", val=[2], test=[None]) == {None}
     assert truths("everything", "all", train=[1], val=[2]) == {1, 2}
-    with pytest.raises(InputError, match="--split"):
+    with pytest.raises(InputError, match="no labelled test or val part to count; there are: train; choose one"):
         truths("only train", train=[1])
     assert len(evaluate(model, [crowd("unsplit", [1, 2], split=None)], out=tmp_path / "unsplit").rows) == 2
 

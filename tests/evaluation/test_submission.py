@@ -18,10 +18,10 @@ def test_each_line_is_an_id_and_a_count_with_four_decimals(tmp_path: Path) -> No
 
 def test_a_submission_that_the_server_would_refuse_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
-    with pytest.raises(InputError, match="1 of these pictures are missing or cannot be read, such as 3610"):
+    with pytest.raises(InputError, match=r"picture '3610': the server wants all .*, and 1 of them are missing or can"):
         write_nwpu_submission(ROWS[:-1], path)
-    with pytest.raises(UsageError, match="'3609' is not of the test part of NWPU-Crowd, 3610 to 5109; leave --sub"):
+    with pytest.raises(UsageError, match="picture '3609': not of the test part of NWPU-Crowd, 3610 to 5109; a sub"):
         write_nwpu_submission([*ROWS, Row("3609", 4, 4.0, 10, 10)], path)
-    with pytest.raises(UsageError, match="picture 'IMG_1' is not of the test part"):
+    with pytest.raises(UsageError, match="picture 'IMG_1': not of the test part"):
         write_nwpu_submission([Row("IMG_1", 4, 4.0, 10, 10)], path)
     assert not path.exists()

@@ -12,13 +12,13 @@ from PIL import Image, ImageDraw
 
 from gbdgc import checkpoint
 from gbdgc.config import load_config, save_config
+from gbdgc.counting.trust import Trust
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.loading import descriptor_images
 from gbdgc.descriptors import describe
 from gbdgc.evaluation import evaluate
 from gbdgc.models import build_network
 from gbdgc.runs import write_environment
-from gbdgc.trust import Trust
 
 BUILD = {"backbone": "compact", "dim": 16, "codewords": 32}
 NAMES = [f"street_{number:02d}" for number in range(24)]

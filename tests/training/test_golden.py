@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).with_name("golden.json")
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from gbdgc.data.synthetic import draw_dataset
+from gbdgc.synthetic import draw_dataset
 from gbdgc.training import train
 folder = Path(sys.argv[1])
 source = draw_dataset(folder / "source", images={"train": 15}, size=(160, 120), seed=0)

@@ -22,7 +22,7 @@ from gbdgc.config import Config
 from gbdgc.domains import align_labels
 from gbdgc.errors import InputError, UsageError
 from gbdgc.models import build_network
-from gbdgc.training import Run, train
+from gbdgc.training import TrainingRun, train
 from gbdgc.training.state import build_optimizer
 
 MakeConfig = Callable[..., Config]
@@ -68,6 +68,7 @@ def test_a_run_leaves_a_model_its_settings_its_domains_and_a_record_of_each_epoc
         "config.yaml",
         "domains",
         "environment.json",
+        "finished",
         "metrics.jsonl",
     }
     assert [record["epoch"] for record in run.metrics] == [1, 2]
@@ -159,8 +160,14 @@ def test_a_signal_saves_and_leaves_in_order_and_resume_goes_on_wherever_the_epoc
 
 
 def stop_after(
-    steps: int, config: Config, folder: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> Run:
+    steps: int,
+    config: Config,
+    folder: Path,
+    number: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    resume: bool = False,
+) -> TrainingRun:
     """Send this very process a signal while a step is on."""
     from gbdgc.training import epoch
 
@@ -176,19 +183,60 @@ def stop_after(
 
     with monkeypatch.context() as patch:
         patch.setattr(epoch, "backward", backward_and_signal)
-        return train(config, folder=folder)
+        return train(config, folder=folder, resume=resume)
 
 
-def test_a_truncated_checkpoint_gives_way_to_the_one_before(
-    tiny_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("damage", ["truncated", "one byte flipped"])
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(
+    tiny_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
     run = train(tiny_config(), folder=tmp_path / "run")
     expected = outcome(run.folder)
     last = run.folder / "checkpoints" / checkpoint.LAST
-    last.write_bytes(last.read_bytes()[:-1000])
+    content = last.read_bytes()
+    flipped = content[:-1000] + bytes([content[-1000] ^ 16]) + content[-999:]
+    last.write_bytes(content[:-1000] if damage == "truncated" else flipped)
     again = train(tiny_config(), resume=True, folder=run.folder)
-    assert "last.safetensors" in " ".join(capsys.readouterr().err.split())
+    assert "resuming from the checkpoint before:" in (said := " ".join(capsys.readouterr().err.split()))
+    assert "last.safetensors: damaged" in said
     assert outcome(again.folder) == expected
+
+
+def test_lost_records_are_named_on_resume_and_the_training_goes_on(
+    tiny_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train(tiny_config(), folder=tmp_path / "run")
+    expected = outcome(run.folder)
+    metrics = run.folder / "metrics.jsonl"
+    metrics.write_bytes(metrics.read_bytes()[:-20])
+    again = train(tiny_config(), resume=True, folder=run.folder)
+    assert "metrics.jsonl: no record of epoch 2; the training goes on" in " ".join(capsys.readouterr().err.split())
+    assert [record["epoch"] for record in again.metrics] == [1]
+    assert outcome(again.folder)["tensors"] == expected["tensors"]
+    metrics.write_text('{"epoch": 1\n{"epoch": 2}\n')
+    with pytest.raises(InputError, match=r"metrics\.jsonl: row 1 is damaged"):
+        train(tiny_config(), resume=True, folder=run.folder)
+
+
+def test_a_state_that_lacks_something_is_named_on_resume(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    run = train(tiny_config(train__epochs=1), folder=tmp_path / "run")
+    tensors, info = checkpoint.read(run.checkpoints / checkpoint.LAST)
+    del info["precision"]
+    checkpoint.write(run.checkpoints / checkpoint.LAST, tensors, info)
+    with pytest.raises(InputError, match=r"this version can resume \(it has no 'precision'\); start a new run"):
+        train(tiny_config(train__epochs=1), resume=True, folder=run.folder)
+
+
+def test_a_run_that_was_stopped_is_not_finished_though_it_was_before(
+    tiny_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(train__epochs=1)
+    run = train(config, folder=tmp_path / "run")
+    assert run.finished
+    for path in run.checkpoints.iterdir():
+        path.unlink()
+    assert not stop_after(1, config, run.folder, signal.SIGTERM, monkeypatch, resume=True).finished
+    assert train(config, folder=run.folder, resume=True).finished
 
 
 def test_a_full_disk_is_named_and_leaves_the_old_checkpoint_whole(
@@ -295,7 +343,7 @@ def test_resuming_with_other_settings_is_refused_by_name(tiny_config: MakeConfig
         train(tiny_config(train__learning_rate=0.1), resume=True, folder=run.folder)
     with pytest.raises(InputError, match="holds a run already"):
         train(tiny_config(), folder=run.folder)
-    with pytest.raises(InputError, match="no run to resume"):
+    with pytest.raises(InputError, match="no run to resume; start it without resuming"):
         train(tiny_config(), resume=True, folder=tmp_path / "nowhere")
 
 

@@ -1,20 +1,20 @@
-"""The paper's tables, filled by our own runs: what to run (plan), running it (grid), and the tables (tables, text)."""
+"""The paper's tables, filled by our own runs: one file each (tables), how they are run (runner) and shown (text)."""
 
-from gbdgc.benchmark.drawn import draw_benchmark_data
-from gbdgc.benchmark.grid import Settings, read_cells, run_benchmark
-from gbdgc.benchmark.plan import BENCHMARKS
-from gbdgc.benchmark.tables import Line, Table, Value, build_tables
+from gbdgc.benchmark.declaration import Benchmark, Settings
+from gbdgc.benchmark.layout import Line, Table, Value
+from gbdgc.benchmark.runner import build_tables, read_cells, run_benchmark
+from gbdgc.benchmark.tables import BENCHMARKS
 from gbdgc.benchmark.text import FORMS, write_tables
 
 __all__ = [
     "BENCHMARKS",
     "FORMS",
+    "Benchmark",
     "Line",
     "Settings",
     "Table",
     "Value",
     "build_tables",
-    "draw_benchmark_data",
     "read_cells",
     "run_benchmark",
     "write_tables",

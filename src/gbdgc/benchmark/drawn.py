@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from gbdgc.data.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset
+from gbdgc.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset
 
 PARTS = {
     "drawn A": (SOURCE_DOMAINS[0::2], 0),
@@ -12,11 +12,6 @@ PARTS = {
     "drawn N": ((*SOURCE_DOMAINS[0::2], *TARGET_DOMAINS), 3),
 }
 """What each is mixed from, and its seed: A, B and Q have no domain in common, as the real three have no camera."""
-
-
-def is_drawn(name: str) -> bool:
-    """Tell whether a data set, or one part of a joint one, is drawn."""
-    return name.startswith("drawn")
 
 
 def draw_benchmark_data(

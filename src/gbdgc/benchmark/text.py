@@ -11,7 +11,7 @@ from typing import NamedTuple
 import rich.table
 from rich.markup import escape
 
-from gbdgc.benchmark.tables import DECIMALS, Column, Line, Table
+from gbdgc.benchmark.layout import DECIMALS, Column, Line, Table
 from gbdgc.files import atomic_write
 
 _NOTHING = "–"

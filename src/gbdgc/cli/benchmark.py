@@ -6,11 +6,19 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from gbdgc.benchmark import BENCHMARKS, FORMS, Settings, build_tables, read_cells, run_benchmark, write_tables
+from gbdgc.benchmark.pages import fill_page
+from gbdgc.benchmark.runner import Interrupted
+from gbdgc.benchmark.tables import find_benchmark
+from gbdgc.benchmark.text import to_rich
 from gbdgc.errors import InputError, UsageError
+from gbdgc.progress import stderr, stdout
+
+_QUESTIONS = "; ".join(f"{each.name}: {each.question}" for each in BENCHMARKS.values())
 
 
 def benchmark(
-    name: Literal["transfer", "within", "partition", "k", "components", "separation", "steadiness"],
+    name: Annotated[str, Parameter(help=f"The table. {_QUESTIONS}.")],
     /,
     *overrides: str,
     data: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
@@ -29,14 +37,10 @@ def benchmark(
 ) -> None:
     """Fill the tables of the paper, beside its own numbers.
 
-    What is done is not done again: the same command goes on where it was broken off.
+    What is done is not done again: the same command continues where it was interrupted.
 
     Parameters
     ----------
-    name
-        transfer: to data sets never seen. within: to the source's own test set. partition: how pseudo-domains are
-        found. k: how many there are. components: what each part adds. separation: how far apart the median counts of
-        the pseudo-domains lie. steadiness: how much the error changes over the last epochs.
     overrides
         Settings for every run, such as train.batch_size=16.
     data
@@ -67,23 +71,14 @@ def benchmark(
     format
         What stdout gets; the files in --out have all forms but the first.
     """
-    from gbdgc.benchmark import (
-        FORMS,
-        Settings,
-        build_tables,
-        draw_benchmark_data,
-        read_cells,
-        run_benchmark,
-        write_tables,
-    )
-    from gbdgc.benchmark.grid import Interrupted
-    from gbdgc.benchmark.pages import fill_page
-    from gbdgc.benchmark.text import to_rich
-    from gbdgc.progress import stderr, stdout
+    from gbdgc.memory import keep_freed_memory
 
+    find_benchmark(name)
     if not tables_only:
+        from gbdgc.benchmark.drawn import draw_benchmark_data
+
         if bool(data) == drawn:
-            raise UsageError("say what to run on: --data SHA=PATH SHB=PATH ..., or --drawn")
+            raise UsageError("", "say what to run on", "--data SHA=PATH SHB=PATH ..., or --drawn")
         settings = Settings(
             data=draw_benchmark_data(runs / "drawn") if drawn else _places(data or []),
             config=config or ("demo" if drawn else "compact_sha"),
@@ -96,10 +91,11 @@ def benchmark(
             out=out,
             runs=runs,
         )
+        keep_freed_memory()
         try:
             run_benchmark(name, settings)
         except Interrupted as stopped:
-            stderr.print(f"stopped and saved in {stopped}; the same command goes on", soft_wrap=True, markup=False)
+            stderr.print(f"stopped and saved in {stopped}; the same command continues", soft_wrap=True, markup=False)
             sys.exit(130)
     cells = read_cells(out, name)  # all that are there, also from earlier calls with other sources and seeds
     tables = build_tables(name, cells)
@@ -121,13 +117,13 @@ def _places(given: list[str]) -> dict[str, str]:
     places: dict[str, str] = {}
     for name, _, path in (item.partition("=") for item in given):
         if name in places:
-            raise UsageError(f"--data {name}: there twice; give each data set a name of its own")
+            raise UsageError(f"--data {name}", "there twice", "give each data set a name of its own")
         if not path:
-            raise UsageError(f"--data {name}: write NAME=PATH, such as SHA=data/ShanghaiTech/part_A")
+            raise UsageError(f"--data {name}", "write NAME=PATH, such as SHA=data/ShanghaiTech/part_A")
         if "+" in name:
-            raise InputError(f"--data {name}: a + in a name means several data sets together; choose another")
+            raise InputError(f"--data {name}", "a + in a name means several data sets together", "choose another")
         if not Path(path).exists():
-            raise InputError(f"--data {name}={path}: no such file or folder")
+            raise InputError(f"--data {name}={path}", "no such file or folder")
         places[name] = path
     return places
 
@@ -136,4 +132,4 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise UsageError(f"--seeds {text}: whole numbers with commas between, such as 0,1,2") from error
+        raise UsageError(f"--seeds {text}", "write whole numbers with commas between, such as 0,1,2") from error

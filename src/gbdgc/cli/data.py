@@ -236,8 +236,8 @@ def demo(
     empty
         Draw all of these places without people instead, into DEST itself: scenes with nobody in them to train on.
     """
-    from gbdgc.data.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset, draw_demo
     from gbdgc.progress import stderr, stdout
+    from gbdgc.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset, draw_demo
 
     if empty:
         places = (*SOURCE_DOMAINS, *TARGET_DOMAINS)

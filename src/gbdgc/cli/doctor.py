@@ -82,7 +82,7 @@ def _torch() -> Finding:
 
 
 def _bundled() -> Finding:
-    from gbdgc.counter import Counter
+    from gbdgc.counting import Counter
     from gbdgc.errors import InputError
 
     try:

@@ -82,7 +82,7 @@ def domains(
             try:
                 estimator.fit(features)
             except InputError as error:
-                raise InputError(f"{source}: {error}") from error
+                raise InputError(str(source), str(error)) from error
         folder = out or new_run_folder("domains", source.resolve().stem)
         status.update("drawing the map")
         balls = getattr(estimator, "balls_", [])
@@ -102,17 +102,17 @@ def _check_usage(source: Path, weights: Path | None, method: str, mode: str | No
     from gbdgc.errors import InputError, UsageError
 
     if method == "random" and mode is not None:
-        raise UsageError(f"--mode {mode}: random has no modes; leave it out")
+        raise UsageError("", f"--mode {mode}: random has no modes", "leave it out")
     if weights is not None and source.is_file():
-        raise UsageError(f"--weights {weights}: a table of features needs no model; leave it out")
+        raise UsageError("", f"--weights {weights}: a table of features needs no model", "leave it out")
     if out is not None and (out / LABELS).exists():
-        raise InputError(f"--out {out}: holds {LABELS} already; choose another folder")
+        raise InputError("", f"--out {out}: holds {LABELS} already", "choose another folder")
 
 
 def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], NDArray[np.float32]]":
     """Return the ids of the pictures and the statistics of their features in the encoder of a model."""
     from gbdgc.checkpoint import load_model
-    from gbdgc.counter import bundled_model
+    from gbdgc.counting.counter import bundled_model
     from gbdgc.data import load_dataset
     from gbdgc.data.loading import descriptor_images
     from gbdgc.descriptors import describe
@@ -151,17 +151,14 @@ def _summary(estimator: "Estimator") -> "Table":
 
 
 def _write_labels(path: Path, ids: list[str], estimator: "Estimator") -> None:
-    """One line a sample: id, domain, ball (empty where there are none), distance to the domain's center."""
-    import csv
-
-    from gbdgc.files import atomic_write
+    """One line per sample: id, domain, ball (empty where there are none), distance to the domain's center."""
+    from gbdgc.files import atomic_write, csv_line
 
     balls = getattr(estimator, "ball_labels_", [""] * len(ids))
     with atomic_write(path, "w") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["id", "domain", "ball", "distance"])
+        file.write(csv_line(["id", "domain", "ball", "distance"]))
         for name, domain, ball, distance in zip(ids, estimator.labels_, balls, _distances(estimator), strict=True):
-            lines.writerow([name, domain, ball, f"{distance:.6g}"])
+            file.write(csv_line([name, domain, ball, f"{distance:.6g}"]))
 
 
 def _write_picture(path: Path, figure: "Figure") -> None:

@@ -59,12 +59,13 @@ def evaluate(
     against
         Another run's folder or predictions.csv, to compare with picture by picture.
     """
-    from gbdgc.cli.count import wrong_option
+    from gbdgc.cli.options import wrong_option
+    from gbdgc.counting.tiling import check_tile
     from gbdgc.errors import UsageError
     from gbdgc.evaluation import PREDICTIONS, write_nwpu_submission
     from gbdgc.evaluation import evaluate as run_evaluation
+    from gbdgc.memory import keep_freed_memory
     from gbdgc.progress import stderr, stdout
-    from gbdgc.tiling import check_tile
 
     if not data:
         raise UsageError("name at least one data set to count: gbdgc eval WEIGHTS DATA...")
@@ -75,6 +76,7 @@ def evaluate(
     if submission is not None:
         split = split or "test"
         _check_submission(data[0], read_as, split)
+    keep_freed_memory()
     done = run_evaluation(
         weights,
         data,

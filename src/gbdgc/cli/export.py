@@ -41,22 +41,23 @@ def export(
         Keep an 8-bit model whose counts drift by more than 2 %.
     """
     from gbdgc.checkpoint import model_file
-    from gbdgc.export import export as write_export
-    from gbdgc.export import measure_drift, suffix_of
+    from gbdgc.counting.engines import EXPORT_SUFFIXES
+    from gbdgc.counting.export import export as write_export
+    from gbdgc.counting.export import measure_drift
     from gbdgc.files import folder_beside
     from gbdgc.progress import stderr, stdout
 
     if force and not int8:
-        raise UsageError("--force: only models in 8 bits are refused for their drift; leave it out, or add --int8")
+        raise UsageError("--force", "only models in 8 bits are refused for their drift", "leave it out, or add --int8")
     if int8 and calibrate is None:
-        raise UsageError("--int8 wants --calibrate DIR: a folder of some tens of pictures like those to be counted")
+        raise UsageError("--int8 wants --calibrate DIR", "a folder of some tens of pictures like those to be counted")
     file = model_file(weights)
-    suffix = suffix_of(to)
+    suffix = EXPORT_SUFFIXES[to]
     out = out or file.with_name(f"{file.stem}{'-int8' if int8 else ''}{suffix}")
     if out.is_dir():
-        raise UsageError(f"--out {out}: a folder; name a file, such as {out / file.stem}{suffix}")
+        raise UsageError(f"--out {out}", "a folder", f"name a file, such as {out / file.stem}{suffix}")
     if out.suffix != suffix:
-        raise UsageError(f"--out {out}: files for {to} end in {suffix}")
+        raise UsageError(f"--out {out}", f"files for {to} end in {suffix}")
     calibration, check = _drawn() if calibrate is None else _pictures(calibrate)
     with folder_beside(out) as folder:
         made = folder / out.name
@@ -70,8 +71,9 @@ def export(
         stdout.print(f"drift: {drift.relative:.3%} of the count (bias {drift.bias:+.3%}) on {drift.images} pictures")
         if int8 and drift.relative > _MAX_DRIFT and not force:
             raise InputError(
-                f"{out}: not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}; "
-                "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force"
+                str(out),
+                f"not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}",
+                "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force",
             )
         for part in sorted(folder.iterdir(), key=lambda part: part.suffix == ".xml"):
             part.replace(out.with_suffix(part.suffix))
@@ -86,10 +88,10 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     from gbdgc.progress import stderr
 
     if not folder.is_dir():
-        raise InputError(f"--calibrate {folder}: no such folder")
+        raise InputError(f"--calibrate {folder}", "no such folder")
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
     if not paths:
-        raise InputError(f"--calibrate {folder}: there are no pictures in it")
+        raise InputError(f"--calibrate {folder}", "there are no pictures in it")
     count = min(len(paths), _CALIBRATION_IMAGES + _CHECK_IMAGES)
     chosen = []
     for index in np.linspace(0, len(paths) - 1, count).round().astype(int):
@@ -98,7 +100,7 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
         except InputError as error:
             stderr.print(f"left out: {error}", soft_wrap=True, markup=False)
     if not chosen:
-        raise InputError(f"--calibrate {folder}: none of the pictures looked at can be read")
+        raise InputError(f"--calibrate {folder}", "none of the pictures looked at can be read")
     check = chosen[::3] if len(chosen) >= 6 else chosen
     calibration = [image for place, image in enumerate(chosen) if place % 3] if len(chosen) >= 6 else chosen
     return calibration, check
@@ -107,7 +109,7 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
 def _drawn() -> "tuple[list[RGB], list[RGB]]":
     import numpy as np
 
-    from gbdgc.data.synthetic import SOURCE_DOMAINS, draw_scene
+    from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 
     domains = [SOURCE_DOMAINS[number % len(SOURCE_DOMAINS)] for number in range(_DRAWN_IMAGES)]
     return [], [draw_scene(domain, np.random.default_rng(number))[0] for number, domain in enumerate(domains)]

@@ -27,14 +27,14 @@ class FeatureTable(NamedTuple):
 def read_feature_table(path: Path) -> FeatureTable:
     """Read a table by the ending of its name."""
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file or folder")
+        raise InputError(str(path), "there is no such file or folder")
     if path.suffix.lower() not in READERS:
-        raise InputError(f"{path}: not a table of features; give one that ends in {', '.join(READERS)}")
+        raise InputError(str(path), "not a table of features", f"give one that ends in {', '.join(READERS)}")
     ids, features = READERS[path.suffix.lower()](path)
     if features.ndim != 2 or 0 in features.shape:
-        raise InputError(f"{path}: its shape is {features.shape}; give one row a sample, one column a feature")
+        raise InputError(str(path), f"its shape is {features.shape}", "give one row a sample, one column a feature")
     if features.dtype.kind not in "biuf":
-        raise InputError(f"{path}: its values are no real numbers ({features.dtype}); save the features as floats")
+        raise InputError(str(path), f"its values are no real numbers ({features.dtype})", "save the features as floats")
     return FeatureTable(ids, features)
 
 
@@ -57,12 +57,12 @@ def _read_numpy(path: Path) -> FeatureTable:
     tables = [array for array in loaded.values() if array.ndim == 2]
     if len(tables) != 1:
         found = ", ".join(f"{name} {array.shape}" for name, array in loaded.items()) or "nothing"
-        raise InputError(f"{path}: expected one array with two axes, found {found}; save the features alone")
+        raise InputError(str(path), f"expected one array with two axes, found {found}", "save the features alone")
     (features,) = tables
     if ids is None:
         return _numbered(features)
     if ids.shape != (len(features),):
-        raise InputError(f"{path}: ids of shape {ids.shape} for {len(features)} rows; save one id a row")
+        raise InputError(str(path), f"ids of shape {ids.shape} for {len(features)} rows", "save one id a row")
     return FeatureTable([str(name) for name in ids], features)
 
 
@@ -72,16 +72,18 @@ def _load_numpy(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
         loaded = np.load(path, allow_pickle=False)
         return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{path}: not a file of plain NumPy arrays ({error}); write it with numpy.save") from error
+        raise InputError(
+            str(path), f"not a file of plain NumPy arrays ({error})", "write it with numpy.save"
+        ) from error
 
 
 def _read_csv(path: Path) -> FeatureTable:
     """A header, then one row a sample; the first column is an id too if it does not hold numbers."""
     header, rows = _split_csv(path)
     if not rows:
-        raise InputError(f"{path}: no rows below the header; give a header line, then one line a sample")
+        raise InputError(str(path), "no rows below the header", "give a header line, then one line a sample")
     if all(map(_is_number, header)):
-        raise InputError(f"{path}: the first line holds numbers; add a header line with the columns' names")
+        raise InputError(str(path), "the first line holds numbers", "add a header line with the columns' names")
     first = rows[0][0]
     identity = _id_columns(header) or ([0] if first and not _is_number(first) else [])
     columns = [index for index in range(len(header)) if index not in identity]
@@ -89,7 +91,9 @@ def _read_csv(path: Path) -> FeatureTable:
     features = np.empty((len(rows), len(columns)))
     for number, row in enumerate(rows):
         if len(row) != len(header):
-            raise InputError(f"{path}: row {number} has {len(row)} cells under {len(header)} columns; mend that row")
+            raise InputError(
+                str(path), f"row {number} has {len(row)} cells under {len(header)} columns", "mend that row"
+            )
         features[number] = _numbers([row[index] for index in columns], names, path, number)
     return FeatureTable([row[identity[0]] for row in rows], features) if identity else _numbered(features)
 
@@ -101,7 +105,7 @@ def _split_csv(path: Path) -> tuple[list[str], list[list[str]]]:
         separator = max(",;\t", key=text.partition("\n")[0].count)
         header, *rows = [line for line in csv.reader(StringIO(text), delimiter=separator) if line] or [[]]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: not a table in UTF-8 ({error}); save it again as CSV in UTF-8") from error
+        raise InputError(str(path), f"not a table in UTF-8 ({error})", "save it again as CSV in UTF-8") from error
     return header, rows
 
 
@@ -112,8 +116,9 @@ def _numbers(cells: Sequence[str], columns: Sequence[str], path: Path, row: int)
     except ValueError:
         bad = next(index for index, cell in enumerate(cells) if cell and not _is_number(cell))
         raise InputError(
-            f"{path}: row {row}, column {columns[bad]!r} is {cells[bad][:40]!r}, not a number; "
-            "leave out columns that are no features (an id may come first)"
+            str(path),
+            f"row {row}, column {columns[bad]!r} is {cells[bad][:40]!r}, not a number",
+            "leave out columns that are no features (an id may come first)",
         ) from None
 
 
@@ -131,11 +136,11 @@ def _read_parquet(path: Path) -> FeatureTable:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError as error:
-        raise InputError(f"{path}: reading parquet needs pyarrow; {install_advice('parquet')}") from error
+        raise InputError(str(path), "reading parquet needs pyarrow", install_advice("parquet")) from error
     try:
         table = pyarrow.parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a parquet file ({error})") from error
+        raise InputError(str(path), f"not a parquet file ({error})") from error
     kinds, types = pyarrow.types, table.schema.types
     text = [index for index, kind in enumerate(types) if kinds.is_string(kind) or kinds.is_large_string(kind)]
     identity = _id_columns(table.column_names) or text[:1]
@@ -145,7 +150,7 @@ def _read_parquet(path: Path) -> FeatureTable:
         if (kinds.is_floating(kind) or kinds.is_integer(kind)) and index not in identity
     ]
     if not numeric:
-        raise InputError(f"{path}: no column of numbers among {', '.join(table.column_names)}")
+        raise InputError(str(path), f"no column of numbers among {', '.join(table.column_names)}")
     features = np.column_stack([table.column(index).to_numpy().astype(np.float64) for index in numeric])
     if not identity:
         return _numbered(features)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from gbdgc.cli.options import EngineName
 from gbdgc.errors import InputError
 
 
@@ -22,7 +23,7 @@ def _positive(_: Any, value: float) -> None:
 def serve(
     *,
     weights: Path | None = None,
-    engine: Literal["torch", "onnx", "openvino"] | None = None,
+    engine: EngineName | None = None,
     host: str = "127.0.0.1",
     port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8000,
     token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
@@ -57,22 +58,22 @@ def serve(
     threads
         CPU threads that count.
     """
-    from gbdgc.engines import require
+    from gbdgc.counting.engines import require
     from gbdgc.progress import stderr, stdout
 
     uvicorn = require("uvicorn", "serve")
     for module in ("fastapi", "python_multipart", "prometheus_client"):
         require(module, "serve")
 
-    from gbdgc.counter import Counter
+    from gbdgc.counting import Counter
     from gbdgc.server import Limits, create_app
 
     limits = Limits(round(max_upload * 1e6), max_pixels, queue, timeout)
     token = token if token is None else token.strip()  # files of environment variables may end in spaces
     if token == "":
-        raise InputError("--token: it is empty; give one, or leave it out for a service open to all who reach it")
+        raise InputError("--token", "it is empty", "give one, or leave it out for a service open to all who reach it")
     if token and not (token.isascii() and token.isprintable()):
-        raise InputError("--token: not every program can send it; take letters, digits and signs of ASCII")
+        raise InputError("--token", "not every program can send it", "take letters, digits and signs of ASCII")
     with _named(host, port):
         listener = _bind(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
     app = create_app(Counter.load(weights, engine=engine, threads=threads), limits=limits, token=token)
@@ -104,7 +105,9 @@ def _named(host: str, port: int) -> Iterator[None]:
     try:
         yield
     except (OSError, OverflowError, UnicodeError) as error:
-        raise InputError(f"{host}:{port}: cannot listen there ({error}); choose another --host or --port") from error
+        raise InputError(
+            f"{host}:{port}", f"cannot listen there ({error})", "choose another --host or --port"
+        ) from error
 
 
 def _log_to_stderr() -> dict[str, Any]:

@@ -18,10 +18,11 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from PIL import Image
 
+from gbdgc.data.formats.entry import beneath
 from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, RGB, image_orientation, read_image
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.parallel import map_unordered
-from gbdgc.data.reading import BoxPoint, load_dataset
+from gbdgc.data.reading import BoxPoint, list_problems, load_dataset
 from gbdgc.data.sample import Points, Sample
 from gbdgc.data.transforms import resize
 from gbdgc.errors import InputError, UsageError
@@ -32,7 +33,6 @@ _IMAGES = "images"
 _JOURNAL = "conversion.jsonl"
 _MANIFEST = "manifest.jsonl"
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*]')
-_SHOWN_PROBLEMS = 20
 _LONGEST_SIDE = 65_500  # of a JPEG
 _NO_POINTS: Points = np.zeros((0, 2), dtype=np.float32)
 
@@ -49,11 +49,12 @@ class Settings:
     def __post_init__(self) -> None:
         if self.max_side < 1 or (self.min_side is not None and not 1 <= self.min_side <= self.max_side):
             raise UsageError(
+                "",
                 f"the sides must be 1 <= min_side <= max_side, but min_side is {self.min_side} "
-                f"and max_side is {self.max_side}"
+                f"and max_side is {self.max_side}",
             )
         if not 1 <= self.quality <= 100:
-            raise UsageError(f"the quality of a JPEG lies between 1 and 100, not {self.quality}")
+            raise UsageError("", f"the quality of a JPEG lies between 1 and 100, not {self.quality}")
 
     def size_for(self, width: int, height: int) -> tuple[int, int]:
         """Return the size that a picture gets, in its own proportions."""
@@ -134,7 +135,12 @@ def convert(
     new, bad = _convert_missing(missing, before, kept.values(), dest, settings, workers) if missing else ({}, [])
     done, problems = kept | new, [*dataset.problems, *bad]
     if problems and not skip_bad:
-        raise InputError(_report(source, problems, len(done)))
+        count = "one picture" if len(problems) == 1 else f"{len(problems)} pictures"
+        raise InputError(
+            str(source),
+            f"{count} cannot be converted:{list_problems(problems)}",
+            f"the other {len(done)} are done; mend these, or leave them out (skip_bad), and run it again",
+        )
     converted = Dataset(
         (_converted(sample, done[sample.id], dest) for sample in dataset if sample.id in done), problems=problems
     )
@@ -152,7 +158,7 @@ def _refuse_overlap(source: Path, dest: Path, dataset: Dataset) -> None:
     for folder in sorted(folders):
         if target.is_relative_to(folder) or folder.is_relative_to(target):
             raise InputError(
-                f"{dest}: this would write among the source's own files in {folder}; choose a folder apart"
+                str(dest), f"this would write among the source's own files in {folder}", "choose a folder apart"
             )
 
 
@@ -216,8 +222,9 @@ def _convert_missing(
                     (dest / old.image).unlink(missing_ok=True)
     except (InputError, OSError) as error:
         raise InputError(
-            f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay; "
-            "the same command, run again, goes on from there"
+            str(dest),
+            f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay",
+            "run it again to go on from there",
         ) from error
     return done, problems
 
@@ -266,7 +273,8 @@ def _read_journal(dest: Path) -> dict[str, _Done]:
     for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
         try:
             entry = _Done(**json.loads(line))
-        except (ValueError, TypeError):
+            beneath(dest, entry.image, file)  # what it names may be deleted
+        except (ValueError, TypeError, RecursionError):
             continue
         done[entry.id] = entry
     return done
@@ -275,12 +283,3 @@ def _read_journal(dest: Path) -> dict[str, _Done]:
 def _write_journal(dest: Path, entries: Iterable[_Done]) -> None:
     with atomic_write(dest / _JOURNAL, "w") as file:
         file.writelines(json.dumps(asdict(entry)) + "\n" for entry in entries)
-
-
-def _report(source: Path, problems: Sequence[str], done: int) -> str:
-    count = "one picture" if len(problems) == 1 else f"{len(problems)} pictures"
-    lines = [f"{source}: {count} cannot be converted:", *(f"  {problem}" for problem in problems[:_SHOWN_PROBLEMS])]
-    if (more := len(problems) - _SHOWN_PROBLEMS) > 0:
-        lines.append(f"  and {more} more")
-    lines.append(f"the other {done} are done; mend these, or leave them out with --skip-bad, and run it again")
-    return "\n".join(lines)

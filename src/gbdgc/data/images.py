@@ -2,16 +2,16 @@
 
 import os
 import stat
-import warnings
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from threading import Lock
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageFile
 
 from gbdgc.errors import InputError
 
@@ -37,10 +37,6 @@ SIDEWAYS = frozenset({5, 6, 7, 8})
 """The EXIF orientations that swap width and height."""
 
 _STRIP_PIXELS = 4_000_000
-_limit = Lock()
-
-# Between its limit and twice that Pillow only warns, where ours refuses. Filters that a program set itself come first.
-warnings.simplefilter("ignore", Image.DecompressionBombWarning, append=True)
 
 
 class PictureTooLarge(InputError):
@@ -49,6 +45,15 @@ class PictureTooLarge(InputError):
 
 class NotEnoughMemory(InputError):
     """A picture that may be good, but this machine has no room for its pixels now."""
+
+
+def raise_pillow_limit(max_pixels: int) -> None:
+    """Let Pillow decode pictures of so many pixels without a word: a switch of the whole process, for commands.
+
+    Only TIFF needs it, which Pillow checks against its own limit once more.
+    """
+    if Image.MAX_IMAGE_PIXELS is not None and max_pixels > Image.MAX_IMAGE_PIXELS:
+        Image.MAX_IMAGE_PIXELS = max_pixels
 
 
 def read_image(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> RGB:
@@ -115,50 +120,62 @@ def _orientation(image: Image.Image) -> int:
 def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator[Image.Image]:
     """Open and, when the caller is done, close; every way in which a picture can be bad becomes an InputError."""
     name = "the picture" if isinstance(source, bytes) else str(source)
-    if isinstance(source, bytes):
-        if not source:
-            raise InputError(f"{name}: there is nothing in it")
-    else:
-        _require_content(Path(source))
-    _raise_pillow_limit(max_pixels)
+    if source == b"":
+        raise InputError(name, "there is nothing in it")
     pixels = "its"
-    too_large = f"over the limit of {max_pixels:,} pixels; raise --max-pixels (in Python max_pixels) to read it"
+    over = f"over the limit of {max_pixels:,} pixels"
     try:
-        with Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS) as image:
+        with BytesIO(source) if isinstance(source, bytes) else _open_file(Path(source)) as file:
+            image = _identify(file)
+            if image is None:
+                raise InputError(name, f"not a picture in a format that can be read ({', '.join(_FORMATS)})")
             width, height = image.size
             if width * height > max_pixels:
-                raise PictureTooLarge(f"{name}: {width} x {height} is {too_large}")
+                raise PictureTooLarge(name, f"{width} x {height} is {over}", "raise max_pixels to read it")
             pixels = f"{width} x {height}"
-            yield image
+            with image:
+                yield image
     except InputError:
         raise
     except MemoryError as error:
-        raise NotEnoughMemory(
-            f"{name}: not enough memory for {pixels} pixels; free some, or make the picture smaller first"
-        ) from error
+        step = "free some, or make the picture smaller first"
+        raise NotEnoughMemory(name, f"not enough memory for {pixels} pixels", step) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise PictureTooLarge(f"{name}: {too_large}") from error
-    except UnidentifiedImageError as error:
-        raise InputError(f"{name}: not a picture in a format that can be read ({', '.join(_FORMATS)})") from error
+        # A frame or tile within the file that claims to be larger than Pillow itself admits.
+        raise PictureTooLarge(name, f"{over}, or Pillow's own ({error})") from error
     except Exception as error:
         # Pillow's decoders raise whatever they trip over: OSError, SyntaxError, struct.error, zlib.error ...
-        raise InputError(f"{name}: damaged or truncated ({error}); copy it again from where it came") from error
+        raise InputError(name, f"damaged or truncated ({error})", "copy it again from where it came") from error
 
 
-def _require_content(path: Path) -> None:
+def _open_file(path: Path) -> IO[bytes]:
     try:
         status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(str(path), "not a file")
+        if status.st_size == 0:
+            raise InputError(str(path), "the file is empty", "copy it again from where it came")
+        return path.open("rb")
+    except FileNotFoundError as error:
+        raise InputError(str(path), "no such file") from error
     except (OSError, ValueError) as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
-        raise InputError(f"{path}: {reason}") from error
-    if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path}: not a file")
-    if status.st_size == 0:
-        raise InputError(f"{path}: the file is empty; copy it again from where it came")
+        if isinstance(error, InputError):
+            raise
+        raise InputError(str(path), f"cannot be read ({error})") from error
 
 
-def _raise_pillow_limit(max_pixels: int) -> None:
-    """Make room for ours, which the user sets: Pillow's limit is one for the whole process, so it is never lowered."""
-    with _limit:
-        if Image.MAX_IMAGE_PIXELS is not None and max_pixels > Image.MAX_IMAGE_PIXELS:
-            Image.MAX_IMAGE_PIXELS = max_pixels
+def _identify(file: IO[bytes]) -> ImageFile.ImageFile | None:
+    """Open a picture as `Image.open` does, but for its limit on pixels: that is one for the whole process."""
+    Image.preinit()
+    prefix = file.read(16)
+    for name in _FORMATS:
+        if name not in Image.OPEN:
+            Image.init()
+        make, accept = Image.OPEN[name]
+        if accept is None or accept(prefix) is True:
+            file.seek(0)
+            try:
+                return make(file, "")
+            except (SyntaxError, IndexError, TypeError, struct.error):
+                continue  # by its first bytes it was one, but it is not
+    return None

@@ -28,7 +28,7 @@ class Dataset(Sequence[Sample]):
         self.problems = tuple(problems)
         self._by_id = {sample.id: sample for sample in self.samples}
         if len(self._by_id) < len(self.samples):
-            raise InputError(f"ids must be unique, but these stand twice: {', '.join(_repeated(self.samples))}")
+            raise InputError("", f"ids must be unique, but these stand twice: {', '.join(_repeated(self.samples))}")
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -50,7 +50,7 @@ class Dataset(Sequence[Sample]):
     def by_id(self, id: str) -> Sample:
         """Return the sample of that id."""
         if id not in self._by_id:
-            raise InputError(f"no sample {id!r} among the {len(self)} of this data set")
+            raise InputError("", f"no sample {id!r} among the {len(self)} of this data set")
         return self._by_id[id]
 
     @property
@@ -72,13 +72,13 @@ class Dataset(Sequence[Sample]):
         found = self._subset(sample for sample in self.samples if sample.split == split)
         if not found:
             names = ", ".join(str(name) for name in self.split_sizes())
-            raise InputError(f"no sample has the split {split!r}; there are: {names or 'no samples at all'}")
+            raise InputError("", f"no sample has the split {split!r}", f"there are: {names or 'no samples at all'}")
         return found
 
     def split(self, fraction: float = 0.9, *, seed: int = 0) -> tuple["Dataset", "Dataset"]:
         """Cut in two at random, ``fraction`` and the rest: the same for the same ids and seed, in any order."""
         if not 0 < fraction < 1:
-            raise InputError(f"the share of a split lies between 0 and 1, not {fraction}")
+            raise InputError("", f"the share of a split lies between 0 and 1, not {fraction}")
         ids = sorted(self.ids)
         chosen = np.random.default_rng(seed).permutation(len(ids))[: round(fraction * len(ids))]
         return self.split_by({ids[index] for index in chosen})
@@ -87,7 +87,7 @@ class Dataset(Sequence[Sample]):
         """Cut in two by a list of ids: those, and the rest."""
         wanted = set(ids)
         if missing := sorted(wanted - self._by_id.keys()):
-            raise InputError(f"{len(missing)} ids are not in this data set, such as {', '.join(missing[:5])}")
+            raise InputError("", f"{len(missing)} ids are not in this data set, such as {', '.join(missing[:5])}")
         first = self._subset(sample for sample in self.samples if sample.id in wanted)
         return first, self._subset(sample for sample in self.samples if sample.id not in wanted)
 

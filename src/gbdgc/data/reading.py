@@ -61,7 +61,7 @@ def load_dataset(
     path = Path(path)
     _require_readable(path)
     if point not in ("head", "centre"):
-        raise InputError(f"the point of a box is 'head' or 'centre', not {point!r}")
+        raise InputError("", f"the point of a box is 'head' or 'centre', not {point!r}")
     name = recognise(path) if format == "auto" else reader_named(format)
     problems: list[str] = []
     entries = _of_split(_read_entries(path, name, problems), split, path)
@@ -70,7 +70,12 @@ def load_dataset(
         samples = _collect(outcomes, problems)
     problems = [_printable(problem) for problem in problems]
     if problems and not (skip_bad and samples):
-        raise InputError(_report(path, name, problems, skip_bad))
+        count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise InputError(
+            str(path),
+            f"{count} while reading it as {READERS[name].TITLE}:{list_problems(problems)}",
+            "nothing is left to use" if skip_bad else "mend these, or leave the bad pictures out (skip_bad)",
+        )
     return Dataset(samples, format=name, problems=problems)
 
 
@@ -80,9 +85,9 @@ def _require_readable(path: Path) -> None:
         if path.is_dir():
             next(path.iterdir(), None)
         elif not path.exists():
-            raise InputError(f"{path}: no such file or folder")
+            raise InputError(str(path), "no such file or folder")
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check who may read it") from error
+        raise InputError(str(path), f"cannot be read ({error.strerror})", "check who may read it") from error
 
 
 def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
@@ -90,13 +95,15 @@ def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
     try:
         entries = list(READERS[name].read(path, problems))
         if not entries and not problems:
-            raise InputError(f"{path}: no picture found as {READERS[name].TITLE}")
+            raise InputError(str(path), f"no picture found as {READERS[name].TITLE}")
     except InputError as error:
         found = looks_like(path)
         if found is None or found[0] in (name, "folder"):
             raise
         other, reason = found
-        raise InputError(f"{error}: this looks like {READERS[other].TITLE} ({reason}); read it as {other}") from error
+        raise InputError(
+            str(error), f"this looks like {READERS[other].TITLE} ({reason})", f"read it as {other}"
+        ) from error
     return entries
 
 
@@ -106,7 +113,7 @@ def _of_split(entries: Sequence[Entry], split: str | None, path: Path) -> Sequen
     chosen = [entry for entry in entries if entry.split == split]
     if not chosen:
         names = sorted({entry.split or "(no split)" for entry in entries})
-        raise InputError(f"{path}: no sample has the split {split!r}; there are: {', '.join(names)}")
+        raise InputError(str(path), f"no sample has the split {split!r}", f"there are: {', '.join(names)}")
     return chosen
 
 
@@ -153,13 +160,13 @@ def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
     try:
         rows = np.asarray(marks)
     except ValueError as error:
-        raise InputError(f"{id}: its points have not all the same number of coordinates") from error
+        raise InputError(id, "its points have not all the same number of coordinates") from error
     if rows.size == 0:
         return np.zeros((0, 2), dtype=np.float32)
     if rows.dtype.kind not in "iuf":
-        raise InputError(f"{id}: a coordinate is not a number")
+        raise InputError(id, "a coordinate is not a number")
     if rows.ndim != 2 or rows.shape[1] not in (2, 4):
-        raise InputError(f"{id}: points must be rows of (x, y), but their shape is {rows.shape}")
+        raise InputError(id, f"points must be rows of (x, y), but their shape is {rows.shape}")
     rows = rows.astype(np.float64)
     if rows.shape[1] == 4:
         share = np.array([0.5, 0.5 if point == "centre" else _HEAD_HEIGHT])
@@ -168,7 +175,7 @@ def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
         points = rows.astype(np.float32)
     if bad := np.flatnonzero(~np.isfinite(points).all(axis=1)).tolist():
         raise InputError(
-            f"{id}: {len(bad)} of {len(points)} points are NaN or infinite, the first is number {bad[0] + 1}"
+            id, f"{len(bad)} of {len(points)} points are NaN or infinite, the first is number {bad[0] + 1}"
         )
     return points
 
@@ -186,12 +193,9 @@ def _collect(outcomes: Iterable[Sample | list[str]], problems: list[str]) -> lis
     return list(samples.values())
 
 
-def _report(path: Path, name: str, problems: Sequence[str], skip_bad: bool) -> str:
-    count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-    lines = [f"{path}: {count} while reading it as {READERS[name].TITLE}:"]
-    lines += [f"  {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
+def list_problems(problems: Sequence[str]) -> str:
+    """Return the problems for an error message, one per line, the first twenty."""
+    lines = [f"\n  {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
     if (more := len(problems) - _SHOWN_PROBLEMS) > 0:
-        lines.append(f"  and {more} more")
-    advice = "mend these, or make a copy without them: gbdgc data convert --skip-bad (in Python skip_bad=True)"
-    lines.append("nothing is left to use" if skip_bad else advice)
-    return "\n".join(lines)
+        lines.append(f"\n  and {more} more")
+    return "".join(lines)

@@ -32,7 +32,9 @@ def align_labels(labels: ArrayLike, previous: ArrayLike) -> Integers:
     """
     new, old = as_labels(labels, "labels"), as_labels(previous, "previous")
     if len(new) != len(old):
-        raise InputError(f"previous has {len(old)} labels for {len(new)} samples: both must speak of the same samples")
+        raise InputError(
+            "", f"previous has {len(old)} labels for {len(new)} samples", "both must speak of the same samples"
+        )
     domains, position = np.unique(new, return_inverse=True)
     return matching_names(position, len(domains), old)[position]
 
@@ -71,9 +73,11 @@ def as_labels(values: ArrayLike, name: str) -> Integers:
     """Check that these are labels: one whole number a sample."""
     labels = np.asarray(values)
     if labels.ndim != 1:
-        raise InputError(f"{name} has shape {labels.shape}: give one label a sample, a flat list")
+        raise InputError("", f"{name} has shape {labels.shape}", "give one label a sample, a flat list")
     if labels.dtype.kind not in "iub" and not (
         labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == np.rint(labels)).all()
     ):
-        raise InputError(f"{name} holds something else than whole numbers ({labels.dtype}): number the domains first")
+        raise InputError(
+            "", f"{name} holds something else than whole numbers ({labels.dtype})", "number the domains first"
+        )
     return labels.astype(np.int64)

@@ -27,15 +27,15 @@ class DivisionRules:
 
     def __post_init__(self) -> None:
         if self.sharpness != "sqrt" and (isinstance(self.sharpness, str) or not 1 < self.sharpness < math.inf):
-            raise InputError(f"sharpness is {self.sharpness!r}: give 'sqrt' or a number above 1")
+            raise InputError("", f"sharpness is {self.sharpness!r}", "give 'sqrt' or a number above 1")
         if not 0 < self.split_margin < math.inf:
-            raise InputError(f"split_margin is {self.split_margin}: give a positive number, such as 1.05")
+            raise InputError("", f"split_margin is {self.split_margin}", "give a positive number, such as 1.05")
         for name, least in (("max_depth", 0), ("min_ball_size", 1), ("max_iter", 1)):
             value = getattr(self, name)
             if value != int(value) or value < least:
-                raise InputError(f"{name} is {value}: give a whole number of at least {least}")
+                raise InputError("", f"{name} is {value}", f"give a whole number of at least {least}")
         if self.weight_power not in ("assignment", "objective"):
-            raise InputError(f"weight_power is {self.weight_power!r}: give 'assignment' or 'objective'")
+            raise InputError("", f"weight_power is {self.weight_power!r}", "give 'assignment' or 'objective'")
 
     @property
     def beta(self) -> float:

@@ -59,7 +59,7 @@ def draw_descriptors(
 ) -> DrawnDescriptors:
     """Draw latent-domain descriptors; the ``condition`` is one of `CONDITIONS`."""
     if condition not in CONDITIONS:
-        raise InputError(f"no condition {condition!r}: there are {', '.join(CONDITIONS)}")
+        raise InputError("", f"no condition {condition!r}", f"there are {', '.join(CONDITIONS)}")
     hard = CONDITIONS[condition]
     rng = np.random.default_rng(seed)
     truth = _unequal_domains(n_samples, n_domains, rng)

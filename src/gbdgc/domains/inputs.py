@@ -37,8 +37,9 @@ def _require_finite(table: Floats) -> None:
         column = int(np.argmin(np.isfinite(table[row])))
         what = "NaN" if np.isnan(table[row, column]) else "inf"
         raise InputError(
-            f"row {row}, column {column} is {what} ({len(table) - finite.sum()} of {len(table)} rows hold NaN or inf): "
-            "leave these rows out or fill them in"
+            "",
+            f"row {row}, column {column} is {what} ({len(table) - finite.sum()} of {len(table)} rows hold NaN or inf)",
+            "leave these rows out or fill them in",
         )
 
 
@@ -48,7 +49,9 @@ def _require_moderate(table: Floats) -> None:
     with np.errstate(over="ignore"):
         extent = float((high - low).max())
     if extent > 0 and not 1 / EXTREME < extent < EXTREME:
-        raise InputError(f"the descriptors spread over {extent:.0e}, whose square no number holds: scale them first")
+        raise InputError(
+            "", f"the descriptors spread over {extent:.0e}, whose square no number holds", "scale them first"
+        )
 
 
 def count_domains(n_domains: int | str, n_samples: int) -> int:
@@ -57,9 +60,11 @@ def count_domains(n_domains: int | str, n_samples: int) -> int:
         return max(2, round(math.sqrt(math.sqrt(n_samples))))
     wanted = _whole(n_domains)
     if wanted is None or wanted < 1:
-        raise InputError(f"n_domains is {n_domains!r}: give 'auto' or a whole number of at least 1")
+        raise InputError("", f"n_domains is {n_domains!r}", "give 'auto' or a whole number of at least 1")
     if wanted > n_samples:
-        raise InputError(f"n_domains={wanted} is more than there are samples (n_samples={n_samples}): ask for fewer")
+        raise InputError(
+            "", f"n_domains={wanted} is more than there are samples (n_samples={n_samples})", "ask for fewer"
+        )
     return wanted
 
 
@@ -69,7 +74,9 @@ def check_components(n_components: int | None) -> int | None:
         return None
     wanted = _whole(n_components)
     if wanted is None or wanted < 1:
-        raise InputError(f"n_components is {n_components!r}: give a whole number of at least 1, or None for no PCA")
+        raise InputError(
+            "", f"n_components is {n_components!r}", "give a whole number of at least 1, or None for no PCA"
+        )
     return wanted
 
 
@@ -81,7 +88,7 @@ def _whole(value: object) -> int | None:
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:
     """Raise if this is no mode."""
     if mode not in modes:
-        raise InputError(f"mode is {mode!r}: give {' or '.join(map(repr, modes))}")
+        raise InputError("", f"mode is {mode!r}", f"give {' or '.join(map(repr, modes))}")
 
 
 def check_previous(previous_labels: ArrayLike | None, n_samples: int) -> Integers | None:
@@ -91,8 +98,9 @@ def check_previous(previous_labels: ArrayLike | None, n_samples: int) -> Integer
     previous = as_labels(previous_labels, "previous_labels")
     if len(previous) != n_samples:
         raise InputError(
-            f"previous_labels has {len(previous)} labels for {n_samples} rows: rows correspond by position, so give "
-            "the labels of these very samples, or leave previous_labels out"
+            "",
+            f"previous_labels has {len(previous)} labels for {n_samples} rows",
+            "rows correspond by position, so give the labels of these very samples, or leave previous_labels out",
         )
     return previous
 

@@ -83,7 +83,9 @@ def recall(Z: Floats, memory: Mapping[str, Any] | None) -> Recalled:
         return Recalled(clipped, upright, 1)
     past = np.asarray(memory["descriptors"], dtype=np.float64)
     if len(past) != len(Z):
-        raise InputError(f"memory_ is of {len(past)} samples, there are {len(Z)} now: rows correspond by position")
+        raise InputError(
+            "", f"memory_ is of {len(past)} samples, there are {len(Z)} now", "rows correspond by position"
+        )
     width = max(past.shape[1], Z.shape[1])
     past = np.pad(past, ((0, 0), (0, width - past.shape[1])))
     frame = Frame(median, radius, procrustes(clipped, past))
@@ -95,7 +97,7 @@ def recall(Z: Floats, memory: Mapping[str, Any] | None) -> Recalled:
 def check_memory(memory: Mapping[str, Any]) -> Memory:
     """Return a memory as `Recalled.as_memory` makes it, or say what is missing."""
     if missing := {"descriptors", "epochs"} - set(memory):
-        raise InputError(f"the memory lacks {', '.join(sorted(missing))}: give what an estimator had in memory_")
+        raise InputError("", f"the memory lacks {', '.join(sorted(missing))}", "give what an estimator had in memory_")
     return {"descriptors": np.array(memory["descriptors"], dtype=np.float64), "epochs": np.array(int(memory["epochs"]))}
 
 

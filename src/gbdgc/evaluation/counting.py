@@ -1,19 +1,16 @@
 """Pictures in, rows out."""
 
-import time
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, cast
 
-import torch
-
+from gbdgc.counting import Counter, Failure, Result, count_sources
+from gbdgc.counting.engines import TorchEngine
 from gbdgc.data import Dataset, Sample
-from gbdgc.data.images import read_image
-from gbdgc.data.transforms import limit_side, normalise
-from gbdgc.errors import InputError
 from gbdgc.evaluation.table import Row
 from gbdgc.models import Network
-from gbdgc.result import Result
+
+WHOLE = 4096
+"""Pictures up to this longer side are counted whole, as the protocol asks; larger ones in windows, to bound memory."""
 
 
 class Unreadable(NamedTuple):
@@ -24,41 +21,44 @@ class Unreadable(NamedTuple):
     reason: str
 
 
-def count_rows(count: Callable[[Path], Result], samples: Iterable[Sample], data: str) -> Iterator[Row | Unreadable]:
-    """Count pictures one at a time, as they are asked for; ``count`` is a `Counter` or anything like it."""
-    for sample in samples:
-        try:
-            result = count(sample.image)
-        except InputError as error:
-            yield Unreadable(data, sample.id, str(error))
-            continue
-        yield Row(
-            id=sample.id,
-            truth=sample.count,
-            count=result.count,
-            width=sample.width,
-            height=sample.height,
-            milliseconds=result.milliseconds,
-            data=data,
-            domain=result.domain,
-            novelty=result.novelty,
-            tags=sample.tags,
-        )
+def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterator[Row | Unreadable]:
+    """Count pictures one after another, as the rows are asked for."""
+    for sample, outcome in _counted(counter, samples):
+        if isinstance(outcome, Failure):
+            yield Unreadable(data, sample.id, str(outcome.error))
+        else:
+            yield Row(
+                id=sample.id,
+                truth=sample.count,
+                count=outcome.count,
+                width=sample.width,
+                height=sample.height,
+                milliseconds=outcome.milliseconds,
+                data=data,
+                domain=outcome.domain,
+                novelty=outcome.novelty,
+                tags=sample.tags,
+            )
 
 
 def count_dataset(network: Network, dataset: Dataset, *, max_side: int | None = None) -> list[Row]:
-    """Count every labelled picture whole, one at a time, by a network that may be in training."""
-    device = next(network.parameters()).device
+    """Count every labelled picture by a network that may be in training."""
     was_training = network.training
-    network.eval()
+    counter = Counter(
+        TorchEngine(network, device=str(next(network.parameters()).device)), max_side=max_side, tile=WHOLE
+    )
     rows = []
-    for sample in dataset.labelled:
-        image = limit_side(read_image(sample.image), max_side)
-        started = time.perf_counter()
-        with torch.inference_mode():
-            density = network.count_map(torch.from_numpy(normalise(image))[None].to(device))
-        count = float(density.cpu().double().sum())  # not every device has 64 bits
-        milliseconds = 1000 * (time.perf_counter() - started)
-        rows.append(Row(sample.id, sample.count, count, sample.width, sample.height, milliseconds))
+    for sample, outcome in _counted(counter, dataset.labelled):
+        if isinstance(outcome, Failure):
+            raise outcome.error
+        rows.append(Row(sample.id, sample.count, outcome.count, sample.width, sample.height, outcome.milliseconds))
     network.train(was_training)
     return rows
+
+
+def _counted(counter: Counter, samples: Iterable[Sample]) -> Iterator[tuple[Sample, Result | Failure]]:
+    """Return each sample with what came of it."""
+    samples = list(samples)
+    outcomes = count_sources(counter, [sample.image for sample in samples])
+    # Pictures give one result or failure each.
+    return zip(samples, cast(Iterator[Result | Failure], outcomes), strict=True)

@@ -1,32 +1,25 @@
 """`evaluate`: count data sets by a model into a run folder, through whatever may interrupt it."""
 
-import csv
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gbdgc.checkpoint import model_file
-from gbdgc.counter import Counter
+from gbdgc.counting import Counter
 from gbdgc.data import Dataset, load_dataset, unique_name
-from gbdgc.engines import EngineName
 from gbdgc.errors import InputError, UsageError
-from gbdgc.evaluation.counting import Unreadable, count_rows
+from gbdgc.evaluation.counting import WHOLE, Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.metrics import Summary, compare, full_summary
-from gbdgc.evaluation.table import PREDICTIONS, Row, TableWriter, read_table, tag_names
-from gbdgc.files import atomic_write, make_folder
-from gbdgc.memory import keep_freed_memory
+from gbdgc.evaluation.table import PREDICTIONS, Row, cells, read_table, table_columns, tag_names
+from gbdgc.files import atomic_write
 from gbdgc.progress import track
-from gbdgc.runs import claim, new_run_folder, newest_run_folder, write_environment
-
-WHOLE = 4096
-"""Pictures up to this longer side are counted whole, as the protocol asks; larger ones in windows, to bound memory."""
+from gbdgc.runs import Journal, Resume, RunFolder, read_json
 
 SELECTION = {
     "validation": "source validation",
@@ -44,7 +37,7 @@ class Evaluation:
 
     folder: Path
     rows: list[Row]
-    """One a picture; everything else comes from these."""
+    """One per picture; everything else comes from these."""
     unreadable: list[Unreadable]
     summary: Summary
     """What summary.json holds: errors with intervals for each data set, and how they were made."""
@@ -58,10 +51,10 @@ def evaluate(
     format: str = "auto",
     max_side: int | None = None,
     tile: int = WHOLE,
-    engine: EngineName | None = None,
+    engine: str | None = None,
     against: Place | None = None,
     out: Place | None = None,
-    resume: bool = False,
+    resume: Resume = False,
     seed: int = 0,
 ) -> Evaluation:
     """Count labelled data sets and say how far off the counts are.
@@ -78,12 +71,12 @@ def evaluate(
     engine : what runs the model, as in `Counter.load`; a `Counter` has its own.
     against : the predictions of another run, or its folder, to compare with picture by picture.
     out : the run's folder; by default the next free ``runs/eval/<name>-<n>``.
-    resume : go on with the run in ``out``, or with the newest one of this model: what is counted is not counted again.
+    resume : continue the run in ``out``, or the newest one of this model: what is counted is not counted again. "auto"
+        starts one where there is none.
     seed : of the intervals.
     """
-    keep_freed_memory()
     if max_side is not None and max_side < 1:
-        raise InputError(f"max_side={max_side}: a side has at least one pixel; leave it out to count at full size")
+        raise InputError(f"max_side={max_side}", "a side has at least one pixel", "leave it out to count at full size")
     counter = copy(weights) if isinstance(weights, Counter) else Counter.load(weights, engine=engine, tile=tile)
     if max_side is not None:
         counter.max_side = max_side
@@ -98,8 +91,16 @@ def evaluate(
         "engine": counter.engine.name,
         "splits": {name: chosen for name, (_, chosen) in datasets.items()},
     }
-    folder = _open_folder(str(counter.info.get("name", "model")), out, resume, settings)
-    with claim(folder):
+    with RunFolder.open(
+        "eval",
+        str(counter.info.get("name", "model")),
+        settings,
+        out,
+        resume,
+        products=[PREDICTIONS],
+        changed=lambda file: _changed(file, settings),
+    ) as run:
+        folder = run.path
         rows, unreadable = _count_all(counter, {name: dataset for name, (dataset, _) in datasets.items()}, folder)
     summary: Summary = {
         "weights": settings["weights"],
@@ -141,18 +142,18 @@ def _named(data: Sequence[Place] | Mapping[str, Place]) -> dict[str, Place]:
 def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:
     """Return what is to be counted, with the problems of its own split only, and the split's name."""
     dataset = load_dataset(place, format, skip_bad=True)
-    chosen = split or _usual_split(dataset)
+    chosen = split or _usual_split(place, dataset)
     if chosen == "all":
         return dataset, chosen
     if chosen not in (there := dataset.split_sizes()):
         names = ", ".join(name or "no split" for name in there)
-        raise UsageError(f"{place}: no part {chosen!r}; there are: {names}. Choose one by --split, or all of it")
+        raise UsageError(str(place), f"no part {chosen!r}; there are: {names}", 'choose one as split, or "all"')
     if dataset.problems:
         return load_dataset(place, format, skip_bad=True, split=chosen), chosen
     return dataset.where(chosen), chosen
 
 
-def _usual_split(dataset: Dataset) -> str:
+def _usual_split(place: Place, dataset: Dataset) -> str:
     """Choose the test part, or the validation part where the labels of the test part are not public."""
     labelled = dataset.labelled.split_sizes()
     for name in ("test", "val"):
@@ -162,7 +163,7 @@ def _usual_split(dataset: Dataset) -> str:
         return "all"
     there = ", ".join(name or "no split" for name in dataset.split_sizes())
     raise InputError(
-        f"no labelled test or val part to count; there are: {there}. Name one with --split, or --split all"
+        str(place), f"no labelled test or val part to count; there are: {there}", 'choose one as split, or "all"'
     )
 
 
@@ -176,61 +177,30 @@ def _identify(weights: Place | Counter, counter: Counter) -> dict[str, Any]:
     return {"path": os.fspath(path), "sha256": digest, "info": counter.info}
 
 
-def _open_folder(name: str, out: Place | None, resume: bool, settings: dict[str, Any]) -> Path:
-    """Return the folder of this run, with what it counts and by what written in it."""
-    if resume:
-        found = Path(out) if out else newest_run_folder("eval", name, marker=PREDICTIONS)
-        if found is None or not all((found / file).exists() for file in (PREDICTIONS, "settings.json")):
-            raise InputError(f"{found or 'runs/eval/' + name}: nothing to resume; start it without --resume")
-        before = json.loads((found / "settings.json").read_text())
-        now = json.loads(json.dumps(settings))
-        for each in (before, now):
-            del each["weights"]["path"]  # a run's folder may have moved; its model is known by its hash
-        if changed := [key for key in now if before.get(key) != now[key]]:
-            raise InputError(
-                f"{found}: was started with another {', '.join(changed)}; resume with the same, or start a new run"
-            )
-        return found
-    folder = Path(out) if out else new_run_folder("eval", name)
-    if (folder / PREDICTIONS).exists():
-        raise InputError(f"{folder}: holds predictions already; go on with them by --resume, or choose another folder")
-    make_folder(folder)
-    with atomic_write(folder / "settings.json", "w") as file:
-        json.dump(settings, file, indent=2)
-    write_environment(folder)
-    return folder
+def _changed(file: Path, settings: dict[str, Any]) -> list[str]:
+    """Name the settings that differ from those in a file; a model may have moved, and is known by its hash."""
+    before, now = read_json(file), json.loads(json.dumps(settings))
+    for each in (before, now):
+        each["weights"].pop("path", None)
+    return [key for key in now if before.get(key) != now[key]]
 
 
 def _count_all(counter: Counter, datasets: Mapping[str, Dataset], folder: Path) -> tuple[list[Row], list[Unreadable]]:
     """Count what the table does not have yet, and list what cannot be counted."""
-    tags = tag_names(sample.tags for dataset in datasets.values() for sample in dataset)
-    with _table(folder / PREDICTIONS, tags) as (rows, writer):
-        done = {(row.data, row.id) for row in rows}
-        unreadable = []
-        for name, dataset in datasets.items():
-            unreadable += [Unreadable(name, "", problem) for problem in dataset.problems]
-            left = [sample for sample in dataset if (name, sample.id) not in done]
-            for outcome in track(count_rows(counter, left, name), f"counting {name}", total=len(left)):
-                if isinstance(outcome, Unreadable):
-                    unreadable.append(outcome)
-                else:
-                    rows.append(outcome)
-                    writer.row(outcome)
-    with atomic_write(folder / "unreadable.csv", "w") as file:
-        listing = csv.writer(file, lineterminator="\n")
-        listing.writerow(Unreadable._fields)
-        listing.writerows(unreadable)
+    path = folder / PREDICTIONS
+    table = Journal(path, table_columns(tag_names(sample.tags for dataset in datasets.values() for sample in dataset)))
+    rows = read_table(path) if path.exists() else []
+    table.replace(map(cells, rows))  # without half a row from an interrupted run
+    done = {(row.data, row.id) for row in rows}
+    unreadable = []
+    for name, dataset in datasets.items():
+        unreadable += [Unreadable(name, "", problem) for problem in dataset.problems]
+        left = [sample for sample in dataset if (name, sample.id) not in done]
+        for outcome in track(count_rows(counter, left, name), f"counting {name}", total=len(left)):
+            if isinstance(outcome, Unreadable):
+                unreadable.append(outcome)
+            else:
+                rows.append(outcome)
+                table.append(cells(outcome))
+    Journal(folder / "unreadable.csv", Unreadable._fields).replace(each._asdict() for each in unreadable)
     return rows, unreadable
-
-
-@contextmanager
-def _table(path: Path, tags: Sequence[str]) -> Iterator[tuple[list[Row], TableWriter]]:
-    """Open the table to append to, with the rows that it has; half a line from an interrupted run is cut off first."""
-    rows = read_table(path) if path.exists() and path.stat().st_size else []
-    with atomic_write(path, "w") as file:
-        writer = TableWriter(file, tags)
-        writer.header()
-        for row in rows:
-            writer.row(row)
-    with path.open("a", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        yield rows, TableWriter(file, tags)

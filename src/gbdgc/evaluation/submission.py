@@ -1,4 +1,4 @@
-"""The file that the NWPU-Crowd server takes: a line a picture of the test part, `id count` with four decimals.
+"""The file that the NWPU-Crowd server takes: one line per picture of the test part, `id count` with four decimals.
 
 As its guideline asks for it: plain text, 1,500 lines, such as ``3610 100.0000``; the ids are 3610 to 5109.
 """
@@ -19,12 +19,13 @@ def check_nwpu_ids(ids: Iterable[str]) -> None:
     part = f"the test part of NWPU-Crowd, {NWPU_TEST_IDS[0]} to {NWPU_TEST_IDS[-1]}"
     if strangers := sorted(given.difference(NWPU_TEST_IDS)):
         raise UsageError(
-            f"picture {strangers[0]!r} is not of {part}; leave --submission out, or give NWPU-Crowd and --split test"
+            f"picture {strangers[0]!r}", f"not of {part}", "a submission wants the test part of NWPU-Crowd and no other"
         )
     if missing := [id for id in NWPU_TEST_IDS if id not in given]:
         raise InputError(
-            f"the server wants all of {part}; {len(missing)} of these pictures are missing or cannot be read, such as "
-            f"{missing[0]}; leave --submission out, or give NWPU-Crowd with all of them"
+            f"picture {missing[0]!r}",
+            f"the server wants all of {part}, and {len(missing)} of them are missing or cannot be read",
+            "give NWPU-Crowd with all of them, or make no submission",
         )
 
 

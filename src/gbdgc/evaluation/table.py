@@ -1,14 +1,12 @@
-"""The per-image table: a row a picture, written as it is counted, read back as it was."""
+"""The per-image table: one row per picture, written as it is counted, read back as it was."""
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from gbdgc.errors import InputError
+from gbdgc.runs import Journal
 
 PREDICTIONS = "predictions.csv"
 COLUMNS = ("data", "id", "truth", "count", "error", "width", "height", "milliseconds", "domain", "novelty")
@@ -40,28 +38,14 @@ class Row:
         return None if self.truth is None else self.count - self.truth
 
 
-class TableWriter:
-    """Append rows to a CSV file, each on disk before the next is counted."""
+def table_columns(tags: Sequence[str]) -> list[str]:
+    """Return the columns of the table of pictures with these tags."""
+    return [*COLUMNS, *(_TAG + tag for tag in tags)]
 
-    def __init__(self, file: IO[str], tags: Sequence[str]) -> None:
-        self._file = file
-        self._tags = tags
-        self._writer = csv.writer(file, lineterminator="\n")
 
-    def header(self) -> None:
-        """Write the names of the columns."""
-        self._write([*COLUMNS, *(_TAG + tag for tag in self._tags)])
-
-    def row(self, row: Row) -> None:
-        """Write a picture."""
-        values = (getattr(row, column) for column in COLUMNS)
-        self._write(
-            ["" if value is None else value for value in values] + [row.tags.get(tag, "") for tag in self._tags]
-        )
-
-    def _write(self, values: Iterable[object]) -> None:
-        self._writer.writerow(values)
-        self._file.flush()
+def cells(row: Row) -> dict[str, object]:
+    """Return a row as the table has it."""
+    return {name: getattr(row, name) for name in COLUMNS} | {_TAG + tag: value for tag, value in row.tags.items()}
 
 
 def tag_names(rows: Iterable[Mapping[str, str]]) -> list[str]:
@@ -77,19 +61,21 @@ def read_table(path: str | os.PathLike[str]) -> list[Row]:
     path = Path(path)
     path = path / PREDICTIONS if path.is_dir() else path
     try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        path.stat()
+        lines = Journal(path, COLUMNS).rows()
     except OSError as error:
-        raise InputError(f"{path}: no table of predictions that can be read ({error})") from error
-    whole = text[: text.rfind("\n") + 1]
-    lines = csv.DictReader(io.StringIO(whole, newline=""))
-    if missing := [column for column in COLUMNS if column not in (lines.fieldnames or ())]:
+        raise InputError(str(path), f"no table of predictions that can be read ({error})") from error
+    if missing := [column for column in COLUMNS if lines and column not in lines[0]]:
         raise InputError(
-            f"{path}: no column {missing[0]!r}; give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder"
+            str(path), f"no column {missing[0]!r}", f"give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder"
         )
-    try:
-        return [_from_strings(line) for line in lines]
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: line {lines.line_num} is damaged ({error})") from error
+    rows = []
+    for number, line in enumerate(lines, start=2):
+        try:
+            rows.append(_from_strings(line))
+        except ValueError as error:
+            raise InputError(str(path), f"line {number} is damaged ({error})") from error
+    return rows
 
 
 def _from_strings(line: Mapping[str, str]) -> Row:

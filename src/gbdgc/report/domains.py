@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from gbdgc.domains import BallTree, GranularBallDomains, count_separation
 from gbdgc.domains.quality import CountSeparation
 from gbdgc.report import figures
-from gbdgc.report.gather import Domains, Training
+from gbdgc.report.gather import Training
 from gbdgc.report.pictures import Album
+from gbdgc.runs import Domains
 
 SHEET = 12
 """Pictures on a domain's contact sheet."""
@@ -59,7 +60,7 @@ class DomainsPage:
 
 def domains_page(training: Training, album: Album, side: int) -> DomainsPage | None:
     """Return the page, or None for a method that looks for no domains."""
-    if not training.history:
+    if not training.domains:
         return None
     labels = _of_the_model(training)
     names = np.array(list(labels.values()))
@@ -81,7 +82,7 @@ def domains_page(training: Training, album: Album, side: int) -> DomainsPage | N
 
 def _of_the_model(training: Training) -> Domains:
     """Return the model's own domains, which predictions speak of, or the last epoch's where it has none."""
-    last = training.history[-1]
+    last = training.domains[-1]
     if training.trust is None or len(training.trust.labels) != len(last):
         return last
     return dict(zip(last, training.trust.labels.tolist(), strict=True))
@@ -170,7 +171,7 @@ def _edges(counts: Sequence[int]) -> list[float]:
 def _strips(training: Training) -> dict[str, Markup]:
     rows = training.stability
     return {
-        "share of each domain": figures.composition(training.history),
+        "share of each domain": figures.composition(training.domains),
         "churn: pictures that changed domain": figures.strip(rows, "churn", "churn"),
         "ARI to the discovery before": figures.strip(rows, "ari", "adjusted Rand index to the discovery before"),
         "share of the smallest domain": figures.strip(rows, "smallest_share", "smallest share", last=True),

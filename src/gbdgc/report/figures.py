@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from gbdgc.domains import BallTree
 from gbdgc.evaluation.table import Row
-from gbdgc.report.gather import Domains
 from gbdgc.report.plot import Margins, Plot, Scale, number, short
+from gbdgc.runs import Domains
 
 COLOURS = 10
 """How many colours for domains the style sheet has; more domains begin again with the first."""

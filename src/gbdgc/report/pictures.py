@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
-from gbdgc.counter import Counter
+from gbdgc.counting import Counter
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.density import density_map
 from gbdgc.data.images import RGB, read_image

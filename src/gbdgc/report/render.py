@@ -14,13 +14,13 @@ from markupsafe import Markup
 
 from gbdgc import __version__
 from gbdgc.checkpoint import model_file
-from gbdgc.counter import Counter
+from gbdgc.counting import Counter
 from gbdgc.evaluation import Row, errors
 from gbdgc.files import atomic_write
 from gbdgc.progress import track
 from gbdgc.report import figures
 from gbdgc.report.domains import domains_page
-from gbdgc.report.gather import Evaluation, Training, flat, read_evaluations, read_training
+from gbdgc.report.gather import Evaluation, Training, flat, read_evaluations
 from gbdgc.report.pictures import Album, Panel, draw_panel
 from gbdgc.report.published import known_name, known_source, published_rows
 
@@ -55,7 +55,7 @@ def write_report(
     out : the file; `report.html` in the run's folder unless given.
     thumbnail_bytes : what the pictures behind the dots of the scatter may take.
     """
-    training = read_training(Path(run))
+    training = Training(Path(run))
     found = read_evaluations(training.folder, [Path(folder) for folder in evaluations])
     page = _template().render(_content(training, found, thumbnail_bytes))
     path = Path(out) if out is not None else training.folder / "report.html"

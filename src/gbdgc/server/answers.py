@@ -8,11 +8,10 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from gbdgc import __version__
-from gbdgc.counter import Counter
-from gbdgc.data.images import NotEnoughMemory, PictureTooLarge, image_size
+from gbdgc.counting import Counter, Failure, Result, count_sources
+from gbdgc.counting.overlay import layer
+from gbdgc.data.images import NotEnoughMemory, PictureTooLarge
 from gbdgc.errors import InputError
-from gbdgc.result import Result
-from gbdgc.result.drawing import layer
 from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.upload import Upload, bad_zones
 from gbdgc.server.work import Check
@@ -90,21 +89,15 @@ _ABOUT = ("backbone", "method", "selection", "epoch", "max_side")
 """Of what a model file says of itself, this is for everybody; the rest may name folders of whoever trained it."""
 
 
-def count_upload(counter: Counter, upload: Upload, limits: Limits, check: Check) -> Count:
+def count_upload(counter: Counter, upload: Upload, check: Check) -> Count:
     """Do what was asked, or give up where ``check`` says so. Runs in the counting thread."""
-    _check_size(upload.image, limits)
     try:
-        result = counter.count(upload.image, check=check)
-    except NotEnoughMemory as error:
-        reason, _ = _reason_and_step(error)
-        next_step = "ask again later, or send a smaller picture"
-        raise Refusal(503, "out_of_memory", f"image: {reason}", next_step) from error
+        (result,) = count_sources(counter, [upload.image], zones=upload.zones, check=check)
     except InputError as error:
-        raise _bad_picture(error) from error
-    try:
-        result = result.with_zones(upload.zones)
-    except InputError as error:
-        raise bad_zones(str(error)) from error
+        raise bad_zones(f"{error.thing}: {error.reason}", error.next_step) from error
+    if isinstance(result, Failure):
+        raise _bad_picture(result.error) from result.error
+    assert isinstance(result, Result)
     answer = Count(
         count=result.count,
         width=result.width,
@@ -135,30 +128,15 @@ def describe_model(counter: Counter, limits: Limits) -> Model:
     )
 
 
-def _check_size(image: bytes, limits: Limits) -> None:
-    """Look at the header before anything is decoded."""
-    try:
-        image_size(image, max_pixels=limits.pixels)
-    except PictureTooLarge as error:
-        reason, _ = _reason_and_step(error)
-        next_step = "make it smaller, or have the service started with a larger --max-pixels"
-        raise Refusal(413, "picture_too_large", f"image: {reason}", next_step) from error
-    except InputError as error:
-        raise _bad_picture(error) from error
-
-
 def _bad_picture(error: InputError) -> Refusal:
-    reason, next_step = _reason_and_step(error)
-    return Refusal(
-        400, "bad_picture", f"image: {reason}", next_step or "send a JPEG, PNG, WebP, BMP, TIFF, GIF or PPM file"
-    )
-
-
-def _reason_and_step(error: InputError) -> tuple[str, str]:
-    """Take apart what an error says, as an answer has a place for each; the step is empty where it names none."""
-    text = str(error).removeprefix("the picture: ")
-    reason, found, next_step = text.rpartition("; ")
-    return (reason, next_step) if found else (text, "")
+    status, code, next_step = 400, "bad_picture", error.next_step
+    if isinstance(error, PictureTooLarge):
+        next_step = "make it smaller, or have the service started with a larger --max-pixels"
+        status, code = 413, "picture_too_large"
+    elif isinstance(error, NotEnoughMemory):
+        status, code, next_step = 503, "out_of_memory", "ask again later, or send a smaller picture"
+    next_step = next_step or "send a JPEG, PNG, WebP, BMP, TIFF, GIF or PPM file"
+    return Refusal(status, code, f"image: {error.reason}", next_step)
 
 
 def _overlay(result: Result) -> Overlay:

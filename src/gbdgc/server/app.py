@@ -14,14 +14,14 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gbdgc import __version__
-from gbdgc.counter import Counter
+from gbdgc.counting import Counter
+from gbdgc.counting.trust import FAR
 from gbdgc.server.answers import Count, Health, Model, ProblemAnswer, count_upload, describe_model
 from gbdgc.server.files import page_files
 from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.metrics import Metrics
 from gbdgc.server.upload import read_upload
 from gbdgc.server.work import Line
-from gbdgc.trust import FAR
 
 log = logging.getLogger("uvicorn.error")
 
@@ -110,7 +110,7 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
         with line.place():
             upload = await read_upload(request, limits)
             started = time.perf_counter()
-            answer = await line.run(partial(count_upload, counter, upload, limits))
+            answer = await line.run(partial(count_upload, counter, upload))
         metrics.seconds.observe(time.perf_counter() - started)
         metrics.megapixels.observe(answer.width * answer.height / 1e6)
         metrics.unfamiliar.inc((answer.novelty or 0) > FAR)

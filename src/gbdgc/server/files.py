@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fastapi import Request, Response
 
-from gbdgc.result.drawing import colour_bar
+from gbdgc.counting.overlay import colour_bar
 
 _KINDS = {
     ".html": "text/html; charset=utf-8",

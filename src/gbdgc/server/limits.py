@@ -34,7 +34,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if value <= 0:
-                raise InputError(f"{name}={value:g}: a limit of the service must be more than 0")
+                raise InputError(f"{name}={value:g}", "a limit of the service must be more than 0")
 
 
 class Refusal(Exception):

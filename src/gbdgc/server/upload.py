@@ -9,8 +9,8 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
+from gbdgc.counting import Zone, zones_from_json
 from gbdgc.errors import InputError
-from gbdgc.result import Zone, zones_from_json
 from gbdgc.server.limits import Limits, Refusal
 
 _FIELDS = ("image", "zones", "overlay", "density")
@@ -109,16 +109,16 @@ def _zones(text: str, limits: Limits) -> tuple[Zone, ...]:
     try:
         zones = zones_from_json(text, most=limits.zones)
     except InputError as error:
-        raise bad_zones(str(error).removeprefix("zones: ")) from error
+        raise bad_zones(error.reason, error.next_step) from error
     # What each costs grows with the picture, and the one thread that counts does not give up in the midst of them.
     if (corners := sum(len(zone.corners) for zone in zones)) > limits.corners:
         raise bad_zones(f"{corners:,} corners in all, over the limit of {limits.corners:,}")
     return zones
 
 
-def bad_zones(reason: str) -> Refusal:
+def bad_zones(reason: str, next_step: str = "") -> Refusal:
     """Return the answer to zones that cannot be counted."""
-    return _bad("zones", reason, "see /docs for the shape of zones")
+    return _bad("zones", reason, next_step or "see /docs for the shape of zones")
 
 
 def _switch(name: str, text: str) -> bool:

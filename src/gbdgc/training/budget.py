@@ -1,7 +1,6 @@
 """As much training as fits a given time: the speed is measured, and the length of the schedule follows from it."""
 
 import time
-from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -19,8 +18,8 @@ _STEPS, _PICTURES = 6, 3
 _RESERVE = 0.1  # of the time: the last descriptors, writing, and machines that slow down
 
 
-def fit_to_budget(config: Config, seconds: float, fabric: Fabric) -> Config:
-    """Return the config with as many epochs as fit; where not one does, with fewer crops of each picture per epoch."""
+def fit_to_budget(config: Config, seconds: float, fabric: Fabric) -> None:
+    """Set as many epochs as fit; where not one does, one with fewer crops of each picture."""
     if seconds <= 0:
         raise InputError(f"a budget of {seconds:g} seconds", "no time to train in", "give something like 30m")
     started = time.perf_counter()
@@ -30,8 +29,9 @@ def fit_to_budget(config: Config, seconds: float, fabric: Fabric) -> Config:
     crops = len(state.source) * config.data.repeats
     steps = max(1, crops // config.train.batch_size)
     epochs = int(left / (steps * step + between))
+    config.train.epochs = max(1, epochs)
     if epochs >= 1:
-        return replace(config, train=replace(config.train, epochs=epochs))
+        return
     repeats = int((left - between) / step * config.train.batch_size / len(state.source))
     if repeats < 1:
         need = (steps / config.data.repeats * step + between) / (1 - _RESERVE) + time.perf_counter() - started
@@ -40,7 +40,7 @@ def fit_to_budget(config: Config, seconds: float, fabric: Fabric) -> Config:
             f"one pass over {len(state.source)} pictures takes about {need:.0f} here",
             "give more time, or fewer pictures",
         )
-    return replace(config, data=replace(config.data, repeats=repeats), train=replace(config.train, epochs=1))
+    config.data.repeats = repeats
 
 
 def seconds_per_step(state: TrainState) -> float:

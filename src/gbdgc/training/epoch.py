@@ -1,7 +1,5 @@
 """The epoch: discover the latent domains, fit one pass, validate."""
 
-import csv
-import json
 import math
 import time
 import warnings
@@ -16,20 +14,20 @@ from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
 from gbdgc import checkpoint
+from gbdgc.counting.trust import Trust
 from gbdgc.data.loading import Batches, descriptor_images
 from gbdgc.descriptors import Levels, describe
 from gbdgc.domains import stability
 from gbdgc.errors import GbdgcWarning, InputError
 from gbdgc.evaluation import count_dataset, summarise
-from gbdgc.files import atomic_write
 from gbdgc.models import Network
+from gbdgc.runs import TrainingRun
 from gbdgc.training.state import TrainState, build_partition, source_shares
 from gbdgc.training.step import backward, gather
-from gbdgc.trust import Trust
 
-Descriptors = NDArray[np.float32]
 _EARLY_STEPS = 100
 
+Descriptors = NDArray[np.float32]
 Report = Callable[[TrainState, dict[str, float]], None]
 
 
@@ -68,13 +66,8 @@ def discover(state: TrainState) -> None:
     state.source.relabel(state.labels)
     if not state.fabric.is_global_zero:
         return
-    with atomic_write(state.folder / "domains" / f"epoch_{state.epoch:03d}.csv", "w") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["id", "domain"])
-        writer.writerows(state.labels.items())
     row = asdict(stability([labels] if previous is None else [previous, labels])[-1]) | {"epoch": state.epoch}
-    with atomic_write(state.folder / "domains" / f"epoch_{state.epoch:03d}.json", "w") as file:
-        json.dump({name: None if value != value else value for name, value in row.items()}, file)  # NaN is not JSON
+    TrainingRun(state.folder).write_domains(state.epoch, state.labels, row)
 
 
 def descriptors(state: TrainState) -> tuple[list[str], Descriptors]:

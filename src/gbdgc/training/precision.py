@@ -1,7 +1,6 @@
 """Which precision to train in: what the machine has, and on CPUs whatever a short trial shows to be faster."""
 
 import time
-from typing import Any
 
 import torch
 
@@ -13,8 +12,8 @@ from gbdgc.models import build_network
 PRECISIONS = ("auto", "32-true", "bf16-mixed", "16-mixed")
 
 
-def choose_precision(config: Config) -> Any:
-    """Return Fabric's name for the precision of a run."""
+def choose_precision(config: Config, *, trial: bool) -> str:
+    """Return Fabric's name for the precision of a run; without a trial, CPUs compute in 32 bits."""
     wanted = config.train.precision
     if wanted not in PRECISIONS:
         raise InputError(f"train.precision={wanted}", "not a precision", f"choose one of {', '.join(PRECISIONS)}")
@@ -32,7 +31,7 @@ def choose_precision(config: Config) -> Any:
         return wanted
     if has_card:
         return "bf16-mixed" if has_bf16 else "16-mixed"
-    return faster_on_cpu(config) if has_bf16 else "32-true"
+    return faster_on_cpu(config) if has_bf16 and trial else "32-true"
 
 
 def cpu_has_bf16() -> bool:

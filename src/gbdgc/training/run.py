@@ -1,112 +1,135 @@
 """A whole run: from a config to a folder with a model in it, through whatever may interrupt it."""
 
-import json
 import math
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
-import torch
 from lightning_fabric import Fabric
 from rich.markup import escape
 
 from gbdgc import checkpoint
 from gbdgc.config import Config, differences, load_config, save_config, settings_that_matter
 from gbdgc.errors import InputError, UsageError
-from gbdgc.files import atomic_write, make_folder
-from gbdgc.memory import keep_freed_memory
 from gbdgc.progress import progress_bar, stderr
-from gbdgc.runs import claim, new_run_folder, newest_run_folder, write_environment
+from gbdgc.runs import CHECKPOINTS, Resume, RunFolder, TrainingRun
+from gbdgc.training.budget import fit_to_budget
 from gbdgc.training.checks import check_settings
 from gbdgc.training.epoch import Report, Stopped, describe_model, discover, run_epoch
+from gbdgc.training.precision import choose_precision
 from gbdgc.training.state import TrainState, build_state
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run's folder and what came of it."""
-
-    folder: Path
-    finished: bool
-    """False where a signal ended it early; `resume` goes on from there."""
-
-    @property
-    def best(self) -> Path:
-        """The model, as the selection rule chose it."""
-        return self.folder / "checkpoints" / checkpoint.BEST
-
-    @property
-    def metrics(self) -> list[dict[str, Any]]:
-        """One record an epoch."""
-        return read_metrics(self.folder)
 
 
 def train(
     config: str | os.PathLike[str] | Config,
     overrides: Sequence[str] = (),
     *,
-    resume: bool = False,
+    resume: Resume = False,
     devices: int = 1,
     folder: str | os.PathLike[str] | None = None,
-) -> Run:
+    budget: float | None = None,
+) -> TrainingRun:
     """Train a counter.
 
     Parameters
     ----------
     config : path of a YAML file, name of a preset, or a Config
     overrides : settings such as ``"train.epochs=5"``
-    resume : go on with the run in ``folder``, or with the newest run of this name, bit for bit as if never stopped
+    resume : continue the run in ``folder``, or the newest run of this name, bit for bit as if never stopped; "auto"
+        starts one where there is none
     devices : processes on this machine; under torchrun its own count is taken
     folder : where the run goes; by default the next free ``runs/train/<name>-<n>``
+    budget : train for about so many seconds: the number of epochs, and so the schedule, is made to fit
     """
     if isinstance(config, Config) and overrides:
-        raise InputError("overrides are for a file or a preset; change the Config itself")
+        raise InputError("overrides", "they are for a file or a preset", "change the Config itself")
     if devices < 1:
-        raise UsageError(f"devices {devices}: at least one process")
+        raise UsageError(f"devices {devices}", "at least one process")
     settings = config if isinstance(config, Config) else load_config(config, overrides)
-    keep_freed_memory()
     # Before there are other processes, so that a mistake ends the run rather than leave them waiting.
     check_settings(settings)
-    opened = open_folder(settings, folder, resume) if is_first_process() else Path()
-    with claim(opened) if is_first_process() else nullcontext():
-        return run_epochs(settings, make_fabric(settings, devices), opened, resume)
+    alone = devices == 1 and "TORCHELASTIC_RUN_ID" not in os.environ
+    if budget is not None and not alone:
+        raise UsageError("a budget", "it is measured on one process", "give train.epochs instead")
+    if not is_first_process():
+        settings.train.precision = choose_precision(settings, trial=False)
+        return run_epochs(settings, make_fabric(settings, devices), None)
+
+    def begin(file: Path) -> None:
+        """Settle what the config leaves to this machine, and write it down."""
+        settings.train.precision = choose_precision(settings, trial=alone)
+        if budget is not None:
+            fit_to_budget(settings, budget, make_fabric(settings, 1))
+        save_config(settings, file)
+
+    def changed(file: Path) -> list[str]:
+        """Take over what was settled when the run began, and name what else is different now."""
+        before = load_config(file)
+        if settings.train.precision == "auto":
+            settings.train.precision = before.train.precision
+        if budget is not None:
+            settings.train.epochs, settings.data.repeats = before.train.epochs, before.data.repeats
+        return differences(settings_that_matter(before), settings_that_matter(settings))
+
+    with RunFolder.open("train", settings.name, begin, folder, resume, changed=changed) as opened:
+        return run_epochs(settings, make_fabric(settings, devices), opened)
 
 
-def run_epochs(settings: Config, fabric: Fabric, opened: Path, resume: bool) -> Run:
-    """Go from where the run stands to its end, or to where a signal stops it."""
-    folder = fabric.broadcast(opened)
+def run_epochs(settings: Config, fabric: Fabric, opened: RunFolder | None) -> TrainingRun:
+    """Go from where the run stands to its end, or to where a signal stops it; the first process has it open."""
+    folder, resumed = fabric.broadcast((opened.path, opened.resumed) if opened else (Path(), False))
+    run = TrainingRun(folder)
     try:
         state = build_state(settings, folder, fabric)
     except InputError:
-        if fabric.is_global_zero and not resume:
-            forget(folder)
+        if opened is not None:
+            opened.forget()
         raise
     # A run that was cut off before its first checkpoint begins again, which comes to the same.
-    if resume and checkpoint.has_any(folder / "checkpoints"):
-        for problem in state.restore():
-            stderr.print(f"[yellow]resuming from the checkpoint before:[/] {escape(problem)}", soft_wrap=True)
-    if fabric.is_global_zero:
-        drop_metrics_after(folder, state.epoch)
+    if resumed and checkpoint.has_any(run.checkpoints):
+        restore(state)
+    if opened is not None:
+        run.mark_finished(False)
+        restore_records(run, state.epoch)
     with stopping_in_order(state), reporting(state) as report:
         try:
             while state.epoch < settings.train.epochs:
                 summary = run_epoch(state, report)
                 # The record first: a checkpoint without it would lose it, a record without its checkpoint is redone.
-                if fabric.is_global_zero:
-                    append_metrics(folder, summary, settings.train.tensorboard)
+                if opened is not None:
+                    run.journal.append(summary, durable=True)
+                    if settings.train.tensorboard:
+                        write_tensorboard(folder, summary)
                     stderr.print(epoch_line(summary, settings.train.epochs), soft_wrap=True)
                 state.save()
             discover(state)
             fabric.barrier()  # the first process may still be writing the model that all are about to read
             describe_model(state)
         except Stopped:
-            return Run(folder, finished=False)
-    return Run(folder, finished=True)
+            return run
+    if opened is not None:
+        run.mark_finished(True)
+    fabric.barrier()  # all processes tell the same of the run
+    return run
+
+
+def restore(state: TrainState) -> None:
+    """Take up the newest checkpoint that is whole, and say what was wrong with a newer one."""
+    try:
+        problems = state.restore()
+    except (KeyError, RuntimeError, TypeError) as error:
+        missing = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(
+            str(state.folder / CHECKPOINTS),
+            f"this state is not one that this version can resume ({missing})",
+            "start a new run",
+        ) from error
+    for problem in problems:
+        stderr.print(f"[yellow]resuming from the checkpoint before:[/] {escape(problem)}", soft_wrap=True)
 
 
 def make_fabric(config: Config, devices: int) -> Fabric:
@@ -117,7 +140,7 @@ def make_fabric(config: Config, devices: int) -> Fabric:
         devices=local if under_torchrun else devices,
         num_nodes=everywhere // local if under_torchrun else 1,
         strategy="ddp" if devices > 1 or under_torchrun else "auto",
-        precision=choose_precision(config.train.precision),
+        precision=cast(Any, config.train.precision),
     )
     fabric.launch()
     return fabric
@@ -126,46 +149,6 @@ def make_fabric(config: Config, devices: int) -> Fabric:
 def is_first_process() -> bool:
     """Tell so before anything is launched: the launchers number the processes they start."""
     return not any(int(os.environ.get(name, 0)) for name in ("RANK", "LOCAL_RANK", "NODE_RANK"))
-
-
-def choose_precision(wanted: str) -> Any:
-    """Return Fabric's name for the precision: bf16 where a graphics card has it, else fp16, and 32 bits on CPUs."""
-    if wanted != "auto":
-        return wanted
-    if not torch.cuda.is_available():
-        return "32-true"
-    return "bf16-mixed" if torch.cuda.is_bf16_supported(including_emulation=False) else "16-mixed"
-
-
-def open_folder(config: Config, folder: str | os.PathLike[str] | None, resume: bool) -> Path:
-    """Return the folder of this run, with its config and environment in it."""
-    if resume:
-        found = Path(folder) if folder else newest_run_folder("train", config.name)
-        if found is None or not (found / "config.yaml").exists():
-            raise InputError(f"{found or 'runs/train/' + config.name}: no run to resume; start it without --resume")
-        before = load_config(found / "config.yaml")
-        if changed := differences(settings_that_matter(before), settings_that_matter(config)):
-            raise InputError(
-                f"{found}: was started with other settings ({', '.join(changed)}); "
-                "resume with the same ones, or start a new run"
-            )
-        return found
-    made = Path(folder) if folder else new_run_folder("train", config.name)
-    if (made / "config.yaml").exists():
-        raise InputError(f"{made}: holds a run already; go on with it by --resume, or choose another folder")
-    make_folder(made / "checkpoints")
-    write_environment(made)
-    save_config(config, made / "config.yaml")  # last: where it is, a run has begun and may be resumed
-    return made
-
-
-def forget(folder: Path) -> None:
-    """Take back a run that could not begin, lest it be resumed in place of one that did."""
-    for name in ("config.yaml", "environment.json"):
-        (folder / name).unlink()
-    with suppress(OSError):  # what else lies there is the user's
-        (folder / "checkpoints").rmdir()
-        folder.rmdir()
 
 
 @contextmanager
@@ -217,30 +200,26 @@ def epoch_line(summary: dict[str, Any], epochs: int) -> str:
     return f"epoch {summary['epoch']}/{epochs}  {losses}{error}  {summary['images_per_second']:.1f} images/s"
 
 
-def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """Return the records of a run, one an epoch."""
-    path = folder / "metrics.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def write_tensorboard(folder: Path, summary: dict[str, Any]) -> None:
+    """Write an epoch's record for TensorBoard."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(str(folder / "tensorboard")) as writer:
+        for group in ("losses", "validation"):
+            for name, value in (summary[group] or {}).items():
+                writer.add_scalar(f"{group}/{name}", value, summary["epoch"])
 
 
-def append_metrics(folder: Path, summary: dict[str, Any], tensorboard: bool) -> None:
-    """Write an epoch's record, and the same for TensorBoard where it is wanted."""
-    write_metrics(folder, [*read_metrics(folder), summary])
-    if tensorboard:
-        from torch.utils.tensorboard import SummaryWriter
-
-        with SummaryWriter(str(folder / "tensorboard")) as writer:
-            for group in ("losses", "validation"):
-                for name, value in (summary[group] or {}).items():
-                    writer.add_scalar(f"{group}/{name}", value, summary["epoch"])
-
-
-def drop_metrics_after(folder: Path, epoch: int) -> None:
-    """Forget the records of epochs that are about to be trained again."""
-    write_metrics(folder, [record for record in read_metrics(folder) if record["epoch"] <= epoch])
-
-
-def write_metrics(folder: Path, records: Sequence[dict[str, Any]]) -> None:
-    """Write all records anew: there are few, and a power cut leaves no half of one."""
-    with atomic_write(folder / "metrics.jsonl", "w") as file:
-        file.writelines(json.dumps(record) + "\n" for record in records)
+def restore_records(run: TrainingRun, epoch: int) -> None:
+    """Forget the records of epochs that are about to be trained again, and say which of the others are lost."""
+    records = run.journal.recover()
+    kept = [record for record in records if record["epoch"] <= epoch]
+    if kept != records:
+        run.journal.replace(kept)
+    if lost := set(range(1, epoch + 1)) - {record["epoch"] for record in kept}:
+        epochs = ", ".join(map(str, sorted(lost)))
+        stderr.print(
+            f"[yellow]{escape(str(run.journal.path))}: no record of epoch {epochs};[/] "
+            "the training goes on from its checkpoint, and only its curves have a gap",
+            soft_wrap=True,
+        )

@@ -57,16 +57,17 @@ def recognise(path: Path) -> str:
     if (found := looks_like(path)) is None:
         verdict = "nothing here looks" if path.is_dir() else "this file does not look"
         raise InputError(
-            f"{path}: {verdict} like data in a format known here ({', '.join(READERS)}); "
-            "if it is one of these, name it to learn what is missing (--format; eval --read-as; train data.format=)"
+            str(path),
+            f"{verdict} like data in a format known here ({', '.join(READERS)})",
+            "if it is one of these, name the format to learn what is missing",
         )
     name, _ = found
     if name == "folder" and (stray := _stray_labels(path)):
         file, likely = stray
         raise InputError(
-            f"{path}: {file} may be labels of {READERS[likely].TITLE}, but the layout is not; "
-            f"read it as {likely} to learn what is missing, or as folder without its labels "
-            "(--format; eval --read-as; train data.format=)"
+            str(path),
+            f"{file} may be labels of {READERS[likely].TITLE}, but the layout is not",
+            f"name the format: {likely} to learn what is missing, or folder to read the pictures without labels",
         )
     return name
 
@@ -94,5 +95,5 @@ def reader_named(name: str) -> str:
     if key not in READERS:
         close = get_close_matches(key, READERS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are: auto, {', '.join(READERS)}"
-        raise UsageError(f"no format {name!r}; {hint}")
+        raise UsageError("", f"no format {name!r}", hint)
     return key

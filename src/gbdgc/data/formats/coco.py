@@ -28,6 +28,7 @@ from gbdgc.data.formats.entry import (
     optional,
     read_json,
     required,
+    text_tags,
 )
 from gbdgc.data.formats.people import people_among
 from gbdgc.data.manifest import Dataset
@@ -54,7 +55,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of every label file."""
     files = [path] if path.is_file() else _label_files(path)
     if not files:
-        raise InputError(f"{path}: no JSON file with 'images' and 'annotations' here or in annotations/")
+        raise InputError(str(path), "no JSON file with 'images' and 'annotations' here or in annotations/")
     for file in files:
         yield from _read_file(file, problems)
 
@@ -118,14 +119,14 @@ def _root(file: Path) -> Path:
 def _read_file(file: Path, problems: list[str]) -> Iterator[Entry]:
     content = read_json(file)
     if not isinstance(content, dict):
-        raise InputError(f"{file}: not a JSON object with 'images' and 'annotations'")
+        raise InputError(str(file), "not a JSON object with 'images' and 'annotations'")
     images = list(_records(content, "images", "id", file, problems))
     categories = list(_records(content, "categories", "id", file, problems))
     keypoint_names = _people(categories, file)
     by_image: dict[Any, list[dict[str, Any]]] = {image["id"]: [] for image in images}
     if len(by_image) < len(images):
         twice = [str(id) for id, times in Counter(image["id"] for image in images).items() if times > 1]
-        raise InputError(f"{file}: several images have the id {', '.join(twice[:5])}; whose are its annotations?")
+        raise InputError(str(file), f"several images have the id {', '.join(twice[:5])}", "whose are its annotations?")
     for annotation in _records(content, "annotations", "image_id", file, problems):
         if annotation["image_id"] not in by_image:
             problems.append(f"{file}: an annotation for image {annotation['image_id']!r}, which is not listed")
@@ -169,15 +170,16 @@ def _category(annotation: Mapping[str, Any]) -> int | str | None:
 def _entry(file: Path, image: Mapping[str, Any], marks: Any) -> Entry:
     where = f"{file}, image {image['id']}"
     name = required(image, "file_name", str, where)
-    root, part = _root(file), file.stem.rpartition("_")[2]
-    picture = find_picture(name, (file.parent, root, root / "images", root / part, root / "images" / part), file)
+    root, part = _root(file), file.stem.rpartition("_")[2] or "."
+    beside = "annotations" if root != file.parent else "."
+    picture = find_picture(name, root, (beside, ".", "images", part, f"images/{part}"), file)
     width, height = (optional(image, side, int, where) for side in ("width", "height"))
     size = None if width is None or height is None else (width, height)
     if (ours := optional(image, _OUR_KEY, dict, where)) is None:
         return Entry(name, picture, marks, size, _split_of(file))
     tags = optional(ours, "tags", dict, where) or {}
     split = optional(ours, "split", str, where)
-    return Entry(required(ours, "id", str, where), picture, marks, size, split, {key: str(tags[key]) for key in tags})
+    return Entry(required(ours, "id", str, where), picture, marks, size, split, text_tags(tags, where))
 
 
 def _split_of(file: Path) -> str | None:
@@ -195,12 +197,12 @@ def _marks(annotations: list[dict[str, Any]], keypoint_names: Mapping[Any, list[
 def _mark(annotation: Mapping[str, Any], names: list[str], file: Path) -> list[Any]:
     where = f"{file}, annotation {annotation.get('id')}"
     if annotation.get("iscrowd"):
-        raise InputError(f"{where}: a crowd region (iscrowd) holds an unknown number of people; leave its picture out")
+        raise InputError(where, "a crowd region (iscrowd) holds an unknown number of people", "leave its picture out")
     if (head := _head(annotation.get("keypoints"), names, where)) is not None:
         return [*head, 0, 0]
     box = annotation.get("bbox")
     if not isinstance(box, list) or len(box) != 4:
-        raise InputError(f"{where}: neither a visible keypoint of the head nor a box of four numbers")
+        raise InputError(where, "neither a visible keypoint of the head nor a box of four numbers")
     return box
 
 
@@ -211,7 +213,7 @@ def _head(keypoints: Any, names: list[str], where: str) -> list[float] | None:
     try:
         triples = np.asarray(keypoints, dtype=np.float64).reshape(-1, 3)
     except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"{where}: its keypoints are not triples of numbers (x, y, visibility)") from error
+        raise InputError(where, "its keypoints are not triples of numbers (x, y, visibility)") from error
     visible = {i: triple[:2] for i, triple in enumerate(triples) if triple[2] > 0}
     if len(triples) == 1:
         return visible[0].tolist() if visible else None

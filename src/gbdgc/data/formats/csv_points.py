@@ -49,7 +49,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     file = path if path.is_file() else only_file(path, _label_files(path), ".csv file with the columns image, x, y")
     for name, picture in _pictures(file, problems).items():
         try:
-            image = find_picture(name, (file.parent, file.parent / "images"), file)
+            image = find_picture(name, file.parent, (".", "images"), file)
         except InputError as error:
             problems.append(str(error))
         else:
@@ -63,7 +63,7 @@ def write(dataset: Dataset, path: Path) -> None:
         table.writerow(["image", "x", "y", "id", "split"])
         for sample in dataset:
             if sample.points is None:
-                raise InputError(f"{sample.id}: has no labels, which a CSV cannot say; write a manifest or COCO")
+                raise InputError(sample.id, "has no labels, which a CSV cannot say", "write a manifest or COCO")
             name = name_beneath(path.parent, sample.image)
             # float32 prints as the shortest decimal that reads back to the same bits
             for x, y in sample.points.astype(str).tolist() or [("", "")]:
@@ -98,7 +98,7 @@ def _rows(file: Path, text: str) -> Iterator[tuple[int, list[str]]]:
             begun = table.line_num + 1
     except csv.Error as error:
         raise InputError(
-            f"{file}, line {begun}: not CSV from there on ({error}); look for a quote that is not closed"
+            f"{file}, line {begun}", f"not CSV from there on ({error})", "look for a quote that is not closed"
         ) from error
 
 
@@ -128,7 +128,7 @@ def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
     first = _first_row(text)
     columns = _columns(first)
     if columns is None:
-        raise InputError(f"{file}: no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
+        raise InputError(str(file), f"no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
     has_header = not (_is_number(first[columns["x"]]) or not first[columns["x"]].strip())
     pictures: dict[str, _Picture] = {}
     for line, row in _rows(file, text):
@@ -151,5 +151,5 @@ def _points(picture: _Picture, file: Path) -> list[tuple[float, float]]:
             try:
                 points.append((float(x), float(y)))
             except ValueError as error:
-                raise InputError(f"{file}, line {line}: x {x!r}, y {y!r} are not two numbers") from error
+                raise InputError(f"{file}, line {line}", f"x {x!r}, y {y!r} are not two numbers") from error
     return points

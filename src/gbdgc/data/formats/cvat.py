@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, parse
 
-from gbdgc.data.formats.entry import Entry, find_picture, label_file_opening
+from gbdgc.data.formats.entry import Entry, find_picture, is_file, label_file_opening
 from gbdgc.data.formats.people import people_among
 from gbdgc.errors import InputError
 
@@ -36,14 +36,13 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     file = _label_file(path)
     root = _parse(file)
     if root.find("track") is not None:
-        raise InputError(f"{file}: this is an export for video; export it as 'CVAT for images 1.1'")
+        raise InputError(str(file), "this is an export for video", "export it as 'CVAT for images 1.1'")
     images = root.findall("image")
     people = people_among({shape.get("label", "") for image in images for shape in image if shape.tag != "tag"}, file)
     for image in images:
         name, subset = image.get("name", ""), image.get("subset")
-        folders = (file.parent, file.parent / "images", file.parent / "images" / (subset or ""))
         try:
-            picture = find_picture(name, folders, file)
+            picture = find_picture(name, file.parent, (".", "images", f"images/{subset}" if subset else "images"), file)
             size = (int(image.get("width", "")), int(image.get("height", "")))
         except InputError as error:
             problems.append(str(error))
@@ -58,14 +57,16 @@ def _label_file(path: Path) -> Path:
 
 
 def _parse(file: Path) -> "Element":
+    if not is_file(file):
+        raise InputError(str(file), "no such file")
     try:
         root = parse(str(file)).getroot()
     except (ParseError, DefusedXmlException) as error:
-        raise InputError(f"{file}: not XML that can be read safely ({error!r}); export it again") from error
+        raise InputError(str(file), f"not XML that can be read safely ({error!r})", "export it again") from error
     except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror})") from error
+        raise InputError(str(file), f"cannot be read ({error.strerror})") from error
     if root is None or root.tag != "annotations":
-        raise InputError(f"{file}: its root is not <annotations>")
+        raise InputError(str(file), "its root is not <annotations>")
     return root
 
 
@@ -76,7 +77,7 @@ def _marks(image: "Element", people: frozenset[str], file: Path) -> list[list[fl
         if shape.get("label") not in people:
             continue
         if shape.tag in _OTHER_SHAPES:
-            raise InputError(f"{where}: a {shape.tag} marks a person; only points and boxes are read")
+            raise InputError(where, f"a {shape.tag} marks a person", "only points and boxes are read")
         try:
             if shape.tag == "points":
                 pairs = (pair.split(",") for pair in shape.get("points", "").split(";") if pair)
@@ -85,5 +86,5 @@ def _marks(image: "Element", people: frozenset[str], file: Path) -> list[list[fl
                 left, top, right, bottom = (float(shape.get(side, "")) for side in ("xtl", "ytl", "xbr", "ybr"))
                 marks.append([left, top, right - left, bottom - top])
         except ValueError as error:
-            raise InputError(f"{where}: the coordinates of a {shape.tag} shape are not numbers") from error
+            raise InputError(where, f"the coordinates of a {shape.tag} shape are not numbers") from error
     return marks

@@ -57,7 +57,7 @@ def listing(folder: Path) -> list[Path]:
     try:
         found = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
     except OSError as error:
-        raise InputError(f"{folder}: this folder cannot be read ({error.strerror})") from error
+        raise InputError(str(folder), f"this folder cannot be read ({error.strerror})") from error
     return sorted(found, key=natural_order)
 
 
@@ -81,16 +81,16 @@ def beneath(folder: Path, name: str, source: Path) -> Path:
     absolute = posix.startswith("/") or PureWindowsPath(name).drive != ""
     if not posix or "\0" in posix or absolute or climbs:
         raise InputError(
-            f"{source}: the picture {name!r} is not beneath {folder}; names must be relative to that folder"
+            str(source), f"{name!r} is not beneath {folder}", "names in label files must be relative to that folder"
         )
     return folder / os.path.normpath(posix)
 
 
-def find_picture(name: Any, folders: Iterable[Path], source: Path) -> Path:
-    """Return the picture that a label file names, in the first of the folders that has it."""
+def find_picture(name: Any, root: Path, folders: Iterable[str], source: Path) -> Path:
+    """Return the picture that a label file names, in the first of the folders beneath the root that has it."""
     if not isinstance(name, str):
-        raise InputError(f"{source}: the name of a picture must be a text, not {name!r}")
-    candidates = [beneath(folder, name, source) for folder in folders]
+        raise InputError(str(source), f"the name of a picture must be a text, not {_brief(name)}")
+    candidates = [beneath(beneath(root, folder, source), name, source) for folder in folders]
     return next(filter(is_file, candidates), candidates[0])
 
 
@@ -107,8 +107,9 @@ def name_beneath(folder: Path, image: Path) -> str:
     name = Path(os.path.relpath(image, folder)).as_posix()
     if name.startswith("../"):
         raise InputError(
-            f"{image}: not beneath {folder}, where the label file is to be; "
-            "write the file there, or copy the pictures with `gbdgc data convert`"
+            str(image),
+            f"not beneath {folder}, where the label file is to be",
+            "write the file there, or copy the pictures with `gbdgc data convert`",
         )
     return name
 
@@ -117,12 +118,14 @@ def only_file(folder: Path, files: Sequence[Path], wanted: str) -> Path:
     """Return the one label file that there is in a folder; none and several are errors."""
     if len(files) != 1:
         found = ", ".join(file.name for file in files) or "none"
-        raise InputError(f"{folder}: one {wanted} is wanted here, found {found}")
+        raise InputError(str(folder), f"one {wanted} is wanted here, found {found}")
     return files[0]
 
 
 def label_file_opening(path: Path) -> str:
     """Return the first characters of a file, enough to recognise it by; nothing when there is no such text."""
+    if not is_file(path):
+        return ""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             return file.read(4096)
@@ -135,30 +138,48 @@ def optional(record: Mapping[str, Any], key: str, kind: type[T], where: object) 
     value = record.get(key)
     if value is None or isinstance(value, kind):
         return value
-    raise InputError(f"{where}: {key!r} must be {_JSON_NAMES[kind]}, not {str(value)[:40]!r}")
+    raise InputError(str(where), f"{key!r} must be {_JSON_NAMES[kind]}, not {_brief(value)}")
+
+
+def text_tags(tags: Mapping[str, Any], where: object) -> dict[str, str]:
+    """Return tags, whose values may be texts or numbers, as texts."""
+    if nested := [name for name, value in tags.items() if isinstance(value, list | dict)]:
+        raise InputError(str(where), f"the tag {nested[0]!r} must be a text")
+    return {name: str(value) for name, value in tags.items()}
+
+
+def _brief(value: Any) -> str:
+    """A JSON value for an error message; what is nested could be so deep that it cannot be printed."""
+    return _JSON_NAMES[type(value)] if isinstance(value, dict | list) else repr(str(value)[:40])
 
 
 def required(record: Mapping[str, Any], key: str, kind: type[T], where: object) -> T:
     """Return a field of a JSON object that must be there, in its type."""
     if not (value := optional(record, key, kind, where)):
-        raise InputError(f"{where}: no {key!r}")
+        raise InputError(str(where), f"no {key!r}")
     return value
 
 
 def read_text(path: Path) -> str:
     """Return the content of a text file in UTF-8."""
+    if path.exists() and not path.is_file():
+        raise InputError(str(path), "not a file")  # a pipe or a device, which might never end
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not text in UTF-8 (byte {error.start}); save it again as UTF-8") from error
+        raise InputError(str(path), f"not text in UTF-8 (byte {error.start})", "save it again as UTF-8") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+        raise InputError(str(path), f"cannot be read ({error.strerror})") from error
+
+
+def parse_json(text: str, where: object) -> Any:
+    """Return the value of a JSON text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:  # also a number of more digits than Python takes
+        raise InputError(str(where), f"not valid JSON ({error})", "export it again") from error
 
 
 def read_json(path: Path) -> Any:
     """Return the content of a JSON file."""
-    text = read_text(path)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:  # also a number of more digits than Python takes
-        raise InputError(f"{path}: not valid JSON ({error}); export it again") from error
+    return parse_json(read_text(path), path)

@@ -29,7 +29,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of every split."""
     folders = _folders(path)
     if not folders:
-        raise InputError(f"{path}: no train, val or test folder with images/ and gt/ in it")
+        raise InputError(str(path), "no train, val or test folder with images/ and gt/ in it")
     for folder in folders:
         split = folder.absolute().name
         tags = _read_tags(folder / "image_labels.txt", problems)
@@ -51,7 +51,7 @@ def _read_heads(path: Path) -> list[list[float]]:
                 x, y = columns[:2]
                 heads.append([float(x), float(y)])
             except ValueError as error:
-                raise InputError(f"{path}, line {number}: {line!r} does not begin with two numbers x y") from error
+                raise InputError(f"{path}, line {number}", f"{line!r} does not begin with two numbers x y") from error
     return heads
 
 

@@ -47,7 +47,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     file = path if path.is_file() else only_file(path, _label_files(path), ".json file with a list of tasks")
     tasks = read_json(file)
     if not isinstance(tasks, list):
-        raise InputError(f"{file}: not a list of tasks")
+        raise InputError(str(file), "not a list of tasks")
     pictures: list[tuple[str, str, Path, list[dict[str, Any]] | None]] = []
     for number, task in enumerate(tasks, start=1):
         where = f"{file}, task {task.get('id', number) if isinstance(task, dict) else number}"
@@ -102,18 +102,17 @@ def _picture(task: Any, file: Path, where: str) -> tuple[str, Path]:
     """The name and the path of a task's picture."""
     data = task.get("data") if isinstance(task, dict) else None
     if not isinstance(data, dict):
-        raise InputError(f"{where}: no 'data'; export the project as JSON, not as JSON-MIN")
+        raise InputError(where, "no 'data'", "export the project as JSON, not as JSON-MIN")
     served = next((_served_path(value) for value in data.values() if _is_picture(value)), None)
     if served is None:
-        raise InputError(f"{where}: its data names no picture by a path or address that can be read")
+        raise InputError(where, "its data names no picture by a path or address that can be read")
     bare = PurePosixPath(served.replace("\\", "/")).name
-    folders = (file.parent, file.parent / "images", file.parent / "upload")
     names = (served, bare, _UPLOAD_PREFIX.sub("", bare))
     for name in names:
-        image = find_picture(name, folders, file)
+        image = find_picture(name, file.parent, (".", "images", "upload"), file)
         if is_file(image):
             return name, image
-    raise InputError(f"{where}: no picture {bare!r} in {file.parent} or its images/; put the pictures there")
+    raise InputError(where, f"no picture {bare!r} in {file.parent} or its images/", "put the pictures there")
 
 
 def _is_picture(value: Any) -> bool:
@@ -140,7 +139,7 @@ def _marks(shapes: list[dict[str, Any]], people: frozenset[str], where: str) -> 
         if not people.intersection(_labels(shape)):
             continue
         if _kind(shape) in _OTHER_SHAPES:
-            raise InputError(f"{where}: a {_kind(shape)} marks a person; only keypoints and rectangles are read")
+            raise InputError(where, f"a {_kind(shape)} marks a person", "only keypoints and rectangles are read")
         value = shape["value"]
         # A keypoint has a width too: that of the dot drawn for it.
         extent = (value.get("width"), value.get("height")) if _kind(shape) == "rectangle" else (0, 0)
@@ -148,5 +147,5 @@ def _marks(shapes: list[dict[str, Any]], people: frozenset[str], where: str) -> 
             across, down = shape["original_width"] / 100, shape["original_height"] / 100
             marks.append([value["x"] * across, value["y"] * down, extent[0] * across, extent[1] * down])
         except (KeyError, TypeError, OverflowError) as error:
-            raise InputError(f"{where}: a {_kind(shape)} lacks a number ({error})") from error
+            raise InputError(where, f"a {_kind(shape)} lacks a number ({error})") from error
     return marks

@@ -2,15 +2,15 @@
 
 ``{"id": "a", "image": "images/a.jpg", "width": 640, "height": 480, "points": [[x, y], ...], "split": "train",
 "tags": {"scene": "street"}}``; ``points`` is null for a picture without labels, and only ``id`` and ``image`` must be
-there. As you write a manifest yourself, its paths may lead anywhere, also to pictures outside its folder.
+there. `Dataset.save` leaves pictures where they are, so the paths of a manifest that is named itself may lead anywhere;
+where a folder is named, and the manifest only found in it, they must stay beneath that folder.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gbdgc.data.formats.entry import Entry, optional, read_text, required
+from gbdgc.data.formats.entry import Entry, beneath, optional, parse_json, read_text, required, text_tags
 from gbdgc.data.manifest import Dataset
 from gbdgc.errors import InputError
 
@@ -25,17 +25,15 @@ def looks_like(path: Path) -> str | None:
 
 
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
-    """Yield one entry a line."""
+    """Yield one entry per line."""
     file = path / "manifest.jsonl" if path.is_dir() else path
     for number, line in enumerate(read_text(file).split("\n"), start=1):
         where = f"{file}, line {number}"
         if line.strip():
             try:
-                yield _to_entry(json.loads(line), file.parent, where)
+                yield _to_entry(parse_json(line, where), file, where, anywhere=path == file)
             except InputError as error:
                 problems.append(str(error))
-            except (ValueError, RecursionError) as error:
-                problems.append(f"{where}: not valid JSON ({error})")
 
 
 def write(dataset: Dataset, path: Path) -> None:
@@ -43,17 +41,22 @@ def write(dataset: Dataset, path: Path) -> None:
     dataset.save(path)
 
 
-def _to_entry(record: Any, folder: Path, where: str) -> Entry:
+def _to_entry(record: Any, file: Path, where: str, *, anywhere: bool) -> Entry:
     if not isinstance(record, dict):
-        raise InputError(f"{where}: not a JSON object")
+        raise InputError(where, "not a JSON object")
     width, height = (optional(record, name, int, where) for name in ("width", "height"))
     points = optional(record, "points", list, where)
     tags = optional(record, "tags", dict, where) or {}
+    id, image = required(record, "id", str, where), required(record, "image", str, where)
+    try:
+        picture = file.parent / image if anywhere else beneath(file.parent, image, file)
+    except InputError as error:
+        raise InputError(where, error.reason, f"to read pictures from elsewhere, name {file} itself") from error
     return Entry(
-        required(record, "id", str, where),
-        folder / required(record, "image", str, where),
+        id,
+        picture,
         None if points is None else lambda: points,
         None if width is None or height is None else (width, height),
         optional(record, "split", str, where),
-        {name: str(value) for name, value in tags.items()},
+        text_tags(tags, where),
     )

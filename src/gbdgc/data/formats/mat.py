@@ -1,8 +1,10 @@
 """MATLAB files, version 5 and 7.3, as plain Python: a struct is a dict, a cell array a list, a matrix an array."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from zlib import decompressobj
 
 import h5py
 import numpy as np
@@ -10,6 +12,11 @@ from scipy.io import loadmat
 
 from gbdgc.data.formats.entry import is_file
 from gbdgc.errors import InputError
+
+_MATRIX, _COMPRESSED = 14, 15
+_MOST_ARRAYS = 200
+_MOST_BYTES = 1 << 27
+"""What no label file comes near: a picture of a hundred thousand heads is 1.6 MB."""
 
 _LOOKS_LIKE = {
     frozenset({"annPoints", "annBoxes"}): ("NWPU-Crowd", "nwpu"),
@@ -25,7 +32,7 @@ def read_variable(path: Path, name: str) -> Any:
         found = ", ".join(map(repr, sorted(variables))) or "nothing"
         guess = _guess(variables)
         hint = f": this looks like {guess[0]}; read it as {guess[1]}" if guess else ""
-        raise InputError(f"{path}: no {name!r} (found {found}){hint}")
+        raise InputError(str(path), f"no {name!r} (found {found}){hint}")
     return variables[name]
 
 
@@ -41,16 +48,40 @@ def _guess(variables: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _read(path: Path) -> dict[str, Any]:
     if not is_file(path):
-        raise InputError(f"{path}: no such label file")
+        raise InputError(str(path), "no such label file")
     try:
         return _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)
     except Exception as error:
         # The two libraries raise whatever their parsers trip over: ValueError, TypeError, KeyError, zlib.error ...
-        raise InputError(f"{path}: not a .mat file, or a damaged one ({error}); copy it again") from error
+        raise InputError(str(path), f"not a .mat file, or a damaged one ({error})", "copy it again") from error
 
 
 def _read_version_5(path: Path) -> dict[str, Any]:
+    content = path.read_bytes()
+    if 0 not in content[:4]:  # else it is of version 4, which has no arrays of arrays
+        _refuse_endless(content)
     return {name: _plain(value) for name, value in loadmat(str(path)).items() if not name.startswith("__")}
+
+
+def _refuse_endless(content: bytes) -> None:
+    """Refuse a version 5 file that scipy would follow until the stack or the memory is used up.
+
+    An array within an array begins with the tag of a matrix, so counting tags bounds how deep they can be nested.
+    """
+    order: Literal["little", "big"] = "little" if content[126:128] == b"IM" else "big"
+    tag = _MATRIX.to_bytes(4, order)
+    arrays, size, position = content.count(tag), len(content), 128
+    while position + 8 <= len(content) and arrays <= _MOST_ARRAYS and size <= _MOST_BYTES:
+        kind, length = (int.from_bytes(content[position + i : position + i + 4], order) for i in (0, 4))
+        position += 8
+        if kind == _COMPRESSED:
+            inflated = decompressobj().decompress(content[position : position + length], _MOST_BYTES)
+            arrays, size = arrays + inflated.count(tag), size + len(inflated)
+        position += length
+    if arrays > _MOST_ARRAYS:
+        raise ValueError(f"more than {_MOST_ARRAYS} arrays, where labels have a handful")
+    if size > _MOST_BYTES:
+        raise ValueError(f"more than {_MOST_BYTES:,} bytes")
 
 
 def _plain(value: Any) -> Any:
@@ -66,16 +97,30 @@ def _plain(value: Any) -> Any:
 
 def _read_hdf5(path: Path) -> dict[str, Any]:
     with h5py.File(path, "r") as file:
-        return {name: _plain_hdf5(file, item) for name, item in file.items() if not name.startswith("#")}
+        # Each object takes one; links that double at each step would otherwise be followed 2, 4, 8, ... times.
+        allowance = iter(range(_MOST_ARRAYS))
+        return {name: _plain_hdf5(file, item, allowance) for name, item in _members(file) if not name.startswith("#")}
 
 
-def _plain_hdf5(file: Any, item: Any) -> Any:
+def _members(group: Any) -> Iterator[tuple[str, Any]]:
+    for name in group:
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise ValueError(f"{name!r} is a link that may lead to another file")
+        yield name, group[name]
+
+
+def _plain_hdf5(file: Any, item: Any, allowance: Iterator[int]) -> Any:
+    if next(allowance, None) is None:
+        raise ValueError(f"more than {_MOST_ARRAYS} arrays, where labels have a handful")
     if isinstance(item, h5py.Group):
-        return {name: _plain_hdf5(file, member) for name, member in item.items()}
+        return {name: _plain_hdf5(file, member, allowance) for name, member in _members(item)}
+    if item.external or item.is_virtual:
+        raise ValueError(f"{item.name!r} is stored in another file")
+    if max(item.size, prod(item.chunks or ())) * item.dtype.itemsize > _MOST_BYTES:
+        raise ValueError(f"more than {_MOST_BYTES:,} bytes")
     if item.attrs.get("MATLAB_empty"):
         return np.zeros((0, 2))
-    values = item[()]
     if item.dtype == h5py.ref_dtype:
-        return [_plain_hdf5(file, file[reference]) for reference in np.ravel(values)]
-    # HDF5 counts rows first, MATLAB columns first.
-    return np.asarray(values).T
+        return [_plain_hdf5(file, file[reference], allowance) for reference in np.ravel(item[()])]
+    # Of the rest, only numbers have the size that they take in the file. HDF5 counts rows first, MATLAB columns first.
+    return np.asarray(item[()]).T if item.dtype.kind in "biuf" else None

@@ -32,22 +32,22 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of the lists, in their order."""
     lists = {split: path / f"{split}.txt" for split in _SPLITS if (path / f"{split}.txt").is_file()}
     if not lists:
-        raise InputError(f"{path}: no train.txt, val.txt or test.txt")
+        raise InputError(str(path), "no train.txt, val.txt or test.txt")
     for split, file in lists.items():
         for line in read_text(file).splitlines():
             if columns := line.split():
                 id, *tags = columns
                 try:
                     image = beneath(path / "images", f"{id}.jpg", file)
+                    marks = _labels(path, id, split, file)
                 except InputError as error:
                     problems.append(str(error))
                     continue
-                marks = _labels(path, id, split)
                 yield Entry(id, image, marks, split=split, tags=dict(zip(_TAGS, tags, strict=False)))
 
 
-def _labels(path: Path, id: str, split: str) -> Callable[[], Any] | None:
-    mat, json = path / "mats" / f"{id}.mat", path / "jsons" / f"{id}.json"
+def _labels(path: Path, id: str, split: str, file: Path) -> Callable[[], Any] | None:
+    mat, json = beneath(path / "mats", f"{id}.mat", file), beneath(path / "jsons", f"{id}.json", file)
     if is_file(mat) or (split != "test" and not is_file(json)):
         return partial(read_variable, mat, "annPoints")
     return partial(_read_points, json) if is_file(json) else None
@@ -56,5 +56,5 @@ def _labels(path: Path, id: str, split: str) -> Callable[[], Any] | None:
 def _read_points(path: Path) -> Any:
     content = read_json(path)
     if not isinstance(content, dict) or "points" not in content:
-        raise InputError(f"{path}: no 'points'")
+        raise InputError(str(path), "no 'points'")
     return content["points"]

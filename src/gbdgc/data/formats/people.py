@@ -25,6 +25,7 @@ def people_among(names: Iterable[str], source: Path) -> frozenset[str]:
     if len(known) <= 1:
         return known
     raise InputError(
-        f"{source}: which of its labels are people? It has {', '.join(map(repr, sorted(known)))}; "
-        "give people the label 'head' or 'person'"
+        str(source),
+        f"which of its labels are people? It has {', '.join(map(repr, sorted(known)))}",
+        "give people the label 'head' or 'person'",
     )

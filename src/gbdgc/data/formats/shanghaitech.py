@@ -35,7 +35,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of every ``train_data`` and ``test_data`` under the path."""
     halves = _halves(path)
     if not any(map(_label_folder, halves)):
-        raise InputError(f"{path}: no train_data or test_data folder with images/ and ground-truth/ in it")
+        raise InputError(str(path), "no train_data or test_data folder with images/ and ground-truth/ in it")
     for half in halves:
         labels = _label_folder(half)
         if labels is None:
@@ -81,7 +81,7 @@ def _heads(label: Path) -> Any:
     while isinstance(info, list) and len(info) == 1:
         info = info[0]
     if not isinstance(info, dict) or "location" not in info:
-        raise InputError(f"{label}: 'image_info' has no field 'location'")
+        raise InputError(str(label), "'image_info' has no field 'location'")
     return info["location"]
 
 

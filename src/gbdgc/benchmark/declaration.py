@@ -1,0 +1,119 @@
+"""What a benchmark is: what is trained, where it is counted, what is measured and how it is shown, in one place."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gbdgc.benchmark.layout import Table
+from gbdgc.benchmark.protocol import LAST_EPOCHS, Pairs, file_name, source_settings
+from gbdgc.config import Config, load_config
+from gbdgc.data.formats.entry import natural_order
+from gbdgc.errors import InputError
+from gbdgc.runs import TrainingRun
+
+if TYPE_CHECKING:
+    from gbdgc.data import Dataset
+
+Cell = dict[str, Any]
+"""One result: a source, a target, a variant and a seed, and what was measured of them."""
+
+Variants = Mapping[str, Sequence[str]]
+"""The rows of a table: their names, and the settings that make them."""
+
+
+class Job(NamedTuple):
+    """A variant trained on a source, and where it is counted."""
+
+    source: str
+    """A data set, or several joined by +."""
+    variant: str
+    overrides: tuple[str, ...]
+    targets: tuple[str, ...]
+    """Empty where the question is about the source itself."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the cells of a benchmark are made."""
+
+    data: Mapping[str, str | os.PathLike[str]]
+    """Where each data set lies, by its name in the tables."""
+    config: str | os.PathLike[str] = "compact_sha"
+    """A preset or a YAML file; source, seed and variant are set for each cell."""
+    overrides: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    """The sources to train on; empty: all that the data sets allow."""
+    variants: Sequence[str] = ()
+    """The rows to fill; empty: all that the table has."""
+    seeds: Sequence[int] = (0,)
+    epochs: int | None = None
+    engine: str | None = None
+    """What counts the targets; None: torch."""
+    out: str | os.PathLike[str] = "results"
+    """The folder of the small files: ``<out>/<benchmark>/cells/*.json`` and the tables."""
+    runs: str | os.PathLike[str] = "runs/benchmark"
+    """The folder of the large ones: training runs with their checkpoints and predictions."""
+
+    def config_of(self, job: Job, seed: int) -> Config:
+        """Return what to train for a job."""
+        # What a variant is about comes last, so that nothing can quietly undo it.
+        own = ["data.source=[]", *source_settings(job.source), *self.overrides, *job.overrides, f"train.seed={seed}"]
+        own += [f"train.epochs={self.epochs}"] * (self.epochs is not None) + [f"train.keep_epochs={LAST_EPOCHS}"]
+        config = load_config(self.config, own)
+        config.name = file_name(job.source)
+        config.data.source = [os.fspath(Path(self.data[part]).resolve()) for part in job.source.split("+")]
+        return config
+
+    def source(self, name: str) -> "Dataset":
+        """Return the pictures of a single source to train on."""
+        from gbdgc.training.state import load_training_part
+
+        return load_training_part(self.data[name], load_config(self.config, ["data.source=[]", *self.overrides]).data)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark and its table."""
+
+    name: str
+    """Of the command, of the folder of its results, and of the published table beside it."""
+    caption: str
+    question: str
+    """What it asks, in a few words for the help."""
+    variants: Variants | Callable[[int], Variants]
+    """The rows, under the names that the published ones have; or from the number of training pictures to the rows."""
+    pairs: Callable[[Sequence[str]], Pairs]
+    """From the data sets that are there to the targets of each source."""
+    measure: Callable[[TrainingRun, str, str | None, Settings], Cell]
+    """From a finished training, its source, a target and the settings to what a cell holds."""
+    layout: Callable[["Benchmark", Sequence[Cell]], list[Table]]
+    """From the cells to the tables."""
+    least_epochs: int = 1
+    """How long a training must be for this to be measured."""
+
+    def jobs(self, names: Sequence[str], size: Callable[[str], int]) -> list[Job]:
+        """Return what is to be run on the data sets that are there.
+
+        Parameters
+        ----------
+        names : the data sets.
+        size : from a source's name to how many pictures it has to train on.
+        """
+        pairs = self.pairs(names)
+        if not pairs:
+            raise InputError(self.name, f"nothing to run on {', '.join(names) or 'no data'}", "it wants two data sets")
+        return [
+            Job(source, variant, tuple(overrides), targets)
+            for source, targets in pairs.items()
+            for variant, overrides in (
+                self.variants(size(source)) if callable(self.variants) else self.variants
+            ).items()
+        ]
+
+    def ordered(self, cells: Iterable[Cell]) -> list[str]:
+        """Return the variants that the cells have: as declared, then those not declared in natural order."""
+        declared = [] if callable(self.variants) else list(self.variants)
+        found = sorted({cell["variant"] for cell in cells}, key=natural_order)
+        return [name for name in declared if name in found] + [name for name in found if name not in declared]

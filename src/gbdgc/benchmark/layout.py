@@ -1,0 +1,182 @@
+"""Tables in the paper's layouts: the published numbers and ours, side by side, from the cells that are done."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gbdgc import published
+from gbdgc.benchmark.protocol import is_drawn, rank
+from gbdgc.config import differences
+from gbdgc.errors import InputError
+
+if TYPE_CHECKING:
+    from gbdgc.benchmark.declaration import Benchmark, Cell
+
+Column = tuple[str, ...]
+"""The headings above a column, the outermost first."""
+
+PUBLISHED, OURS = "published", "ours"
+DECIMALS = 1
+_COVERAGE = 0.95
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number, and its interval over seeds where there are several."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def shown(self) -> float:
+        """The mean with the decimals that tables print."""
+        return round(self.mean, DECIMALS)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a table."""
+
+    labels: tuple[str, ...]
+    values: Mapping[Column, Value]
+    section: str = ""
+    """Rows of one section stand together, and the best of a column is the best of its section."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, in no particular form yet."""
+
+    name: str
+    caption: str
+    heads: tuple[str, ...]
+    """Headings of the labels."""
+    levels: tuple[str, ...]
+    """What the headings above a column are, the outermost first."""
+    columns: Sequence[Column]
+    lines: Sequence[Line]
+    notes: Sequence[str]
+    lower_is_better: bool = True
+    best: Mapping[tuple[str, Column], float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        best: dict[tuple[str, Column], float] = {}
+        choose = min if self.lower_is_better else max
+        for line in self.lines:
+            for column, value in line.values.items():
+                place = (line.section, column)
+                best[place] = choose(best.get(place, value.shown), value.shown)
+        object.__setattr__(self, "best", best)
+
+    def is_best(self, line: Line, column: Column) -> bool:
+        """Tell whether a line has the best number of its column; what looks the same is as good."""
+        return column in line.values and line.values[column].shown == self.best[line.section, column]
+
+
+def check_one_setting_per_cell(cells: "Sequence[Cell]") -> None:
+    """Seeds may be averaged, models trained in different ways may not."""
+    seen: dict[tuple[str, str | None, str], Cell] = {}
+    for cell in cells:
+        place = (cell["source"], cell["target"], cell["variant"])
+        first = seen.setdefault(place, cell)
+        if changed := differences(first["settings"], cell["settings"]):
+            raise InputError(
+                f"{cell['variant']} on {cell['source']}",
+                f"seeds {first['seed']} and {cell['seed']} were trained with different settings ({', '.join(changed)})",
+                "keep one setting in a folder of results",
+            )
+
+
+def over_seeds(values: Sequence[float]) -> Value:
+    """Return the mean, with the ends for two seeds and a 95 % t-interval for more."""
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return Value(mean)
+    if len(values) == 2:
+        return Value(mean, min(values), max(values))
+    from scipy import stats  # slow to import, and most tables have fewer seeds
+
+    error = float(stats.sem(values))
+    half = error * float(stats.t.ppf((1 + _COVERAGE) / 2, len(values) - 1))
+    return Value(mean, mean - half, mean + half)
+
+
+def error_table(
+    benchmark: "Benchmark", cells: "Sequence[Cell]", *, name: str | None = None, caption: str | None = None
+) -> Table:
+    """Return MAE and RMSE of each pair of source and target, published and ours; ``name`` is the published table's."""
+    name = name or benchmark.name
+    pairs = sorted(by_pair(cells), key=lambda pair: tuple(map(rank, pair)))
+    theirs = [row for row in published.transfers(name) if (row.source, row.target) in pairs]
+    with_venue = any(row.venue for row in theirs)
+    values: dict[Column, Value]
+    lines = []
+    for label in dict.fromkeys([row.method for row in theirs] + benchmark.ordered(cells)):
+        rows = [row for row in theirs if row.method == label]
+        if rows:
+            values = {(row.source, row.target, "MAE"): Value(row.mae) for row in rows}
+            values |= {(row.source, row.target, "RMSE"): Value(row.rmse) for row in rows}
+            lines.append(Line((label, PUBLISHED, *[rows[0].venue] * with_venue), values))
+        own = [cell for cell in cells if cell["variant"] == label]
+        if own:
+            values = {
+                (*pair, metric): over_seeds([cell[metric.lower()]["value"] for cell in group])
+                for pair, group in by_pair(own).items()
+                for metric in ("MAE", "RMSE")
+            }
+            lines.append(Line((label, OURS, *[""] * with_venue), values))
+    return Table(
+        name=name,
+        caption=caption or benchmark.caption,
+        heads=("Method", "Numbers", *["Venue"] * with_venue),
+        levels=("Source", "Target", "Measure"),
+        columns=[(*pair, metric) for pair in pairs for metric in ("MAE", "RMSE")],
+        lines=lines,
+        notes=[*notes(cells), 'RMSE is what papers of this field call "MSE"'],
+    )
+
+
+def one_error_table(benchmark: "Benchmark", cells: "Sequence[Cell]") -> list[Table]:
+    """Lay all cells out in one table of errors."""
+    return [error_table(benchmark, cells)]
+
+
+def by_pair(cells: "Iterable[Cell]") -> "dict[tuple[str, str], list[Cell]]":
+    """Group cells by source and target."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell["source"], cell["target"]), []).append(cell)
+    return groups
+
+
+def notes(cells: "Sequence[Cell]", chosen: str | None = None) -> list[str]:
+    """What is to be known before ours is compared with theirs."""
+    seeds = sorted({cell["seed"] for cell in cells})
+    numbers = sorted(set(Counter((cell["source"], cell["target"], cell["variant"]) for cell in cells).values()))
+    spread = {1: "one seed, so no interval over seeds", 2: "mean of 2 seeds, and both ends"}
+    shown = spread.get(numbers[-1], f"mean of {numbers[-1]} seeds with a 95 % t-interval over them")
+    if len(numbers) > 1:
+        shown = f"means of {numbers[0]} to {numbers[-1]} seeds: no interval for one, both ends for two, 95 % for more"
+    made = {f"{cell['config']} ({cell['backbone']}, epochs: {cell['epochs']})" for cell in cells}
+    notes = [
+        f"ours: {shown} ({', '.join(map(str, seeds))}); {', '.join(sorted(made))}",
+        f"models chosen by: {chosen or ', '.join(sorted({cell['selection'] for cell in cells}))}",
+    ]
+    counted = {_counted(cell): rank(cell["target"]) for cell in cells if cell["target"]}
+    if counted:
+        engines = sorted({cell.get("engine", "torch") for cell in cells})
+        pictures = ", ".join(sorted(counted, key=lambda text: (counted[text], text)))
+        notes.append(f"pictures counted: {pictures}, by {' and '.join(engines)}")
+    if any(is_drawn(name) for cell in cells for name in (cell["source"], cell["target"] or "")):
+        notes.append("drawn data: to try the machinery out, not to be compared with published numbers")
+    return notes
+
+
+def _counted(cell: "Cell") -> str:
+    """Say how many pictures of a target stand behind its numbers, and at what size."""
+    size = f"longer side up to {cell['max_side']}" if cell["max_side"] else "full size"
+    unread = f", {cell['unreadable']} NOT READ" if cell["unreadable"] else ""
+    return f"{cell['target']} {cell['images']} ({cell['split']}, {size}{unread})"

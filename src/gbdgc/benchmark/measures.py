@@ -1,0 +1,74 @@
+"""What is measured of a training: the errors on a target, their spread over the last epochs, the domains' separation.
+
+What counts is imported where it is used, so that the list of benchmarks can be printed at once.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gbdgc.benchmark.declaration import Cell, Settings
+from gbdgc.benchmark.protocol import LAST_EPOCHS, MAX_SIDE, file_name
+from gbdgc.errors import InputError
+from gbdgc.runs import Domains, TrainingRun
+
+if TYPE_CHECKING:
+    from gbdgc.data import Dataset
+
+_KEPT = ("split", "format", "max_side", "images", "unreadable")
+
+
+def errors_on_target(run: TrainingRun, source: str, target: str | None, settings: Settings) -> Cell:
+    """Return the errors of the chosen model on the target's test set."""
+    assert target is not None
+    return _count(run, run.best, file_name(target), target, settings)
+
+
+def errors_by_epoch(run: TrainingRun, source: str, target: str | None, settings: Settings) -> Cell:
+    """Return the errors on the target after each of the last epochs."""
+    from gbdgc.evaluation import METRICS
+
+    assert target is not None
+    models = run.epoch_models
+    if len(models) < LAST_EPOCHS:
+        raise InputError(
+            str(run.folder),
+            f"keeps {len(models)} of its last {LAST_EPOCHS} epochs",
+            "delete it, and it is trained again",
+        )
+    cell: Cell = {"by_epoch": {}}
+    for model in models:
+        counted = _count(run, model, f"{file_name(target)}-{model.stem}", target, settings)
+        cell["by_epoch"][model.stem] = {metric: counted.pop(metric)["value"] for metric in METRICS}
+        cell |= counted
+    return cell
+
+
+def separation_of_counts(run: TrainingRun, source: str, target: str | None, settings: Settings) -> Cell:
+    """Return how far apart the pseudo-domains' median counts were before the first epoch, and are after the last."""
+    pictures = settings.source(source)
+    first, *_, last = run.domains
+    return {"images": len(last), "before": _separation(first, pictures), "after": _separation(last, pictures)}
+
+
+def _count(run: TrainingRun, model: Path, name: str, target: str, settings: Settings) -> Cell:
+    """Count a target's test set by a model of the run, into a folder of its own that survives an interruption."""
+    from gbdgc.evaluation import METRICS, evaluate
+
+    folder = run.folder / "eval" / (name if settings.engine in {None, "torch"} else f"{name}-{settings.engine}")
+    evaluation = evaluate(
+        model,
+        {target: settings.data[target]},
+        max_side=MAX_SIDE.get(target),
+        engine=settings.engine,
+        out=folder,
+        resume="auto",
+    )
+    errors = evaluation.summary["data"][target]
+    return {"engine": evaluation.summary["engine"]} | {key: errors[key] for key in (*_KEPT, *METRICS)}
+
+
+def _separation(domains: Domains, source: "Dataset") -> dict[str, float]:
+    from gbdgc.domains import count_separation
+
+    spread = count_separation(list(domains.values()), [source.by_id(id).count or 0 for id in domains])
+    return {"delta_median": spread.delta_median, "sigma_median": spread.sigma_median}

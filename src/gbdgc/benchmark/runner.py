@@ -1,0 +1,152 @@
+"""Running a benchmark: cells that are skipped when they are done and resumed when they were interrupted.
+
+A cell is a source, a target, a variant and a seed; its result is one small JSON file, fit to be committed. The training
+behind it lies in a folder named by what was trained, so that cells of all targets, and of other benchmarks, share it.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from gbdgc import __version__
+from gbdgc.benchmark.declaration import Cell, Job, Settings
+from gbdgc.benchmark.layout import Table, check_one_setting_per_cell
+from gbdgc.benchmark.protocol import file_name
+from gbdgc.benchmark.tables import find_benchmark
+from gbdgc.config import Config, differences, settings_that_matter
+from gbdgc.errors import InputError, UsageError
+from gbdgc.files import atomic_write
+from gbdgc.progress import stderr
+from gbdgc.runs import TrainingRun
+
+_OF_THE_CELL = ("name", "data.source", "train.seed")
+"""Settings that a cell has under names of its own."""
+
+
+class Interrupted(Exception):
+    """A signal ended a training, saved; the benchmark goes on from there when it is started again."""
+
+
+def run_benchmark(name: str, settings: Settings) -> list[Cell]:
+    """Run the cells that are missing and return all of them."""
+    benchmark = find_benchmark(name)
+    jobs = benchmark.jobs(list(settings.data), lambda source: len(settings.source(source)))
+    jobs = _only(settings.sources, "source", jobs, name)
+    jobs = _only(settings.variants, "variant", jobs, name)
+    if (epochs := settings.config_of(jobs[0], 0).train.epochs) < benchmark.least_epochs:
+        raise InputError(
+            name, f"looks at the last {benchmark.least_epochs} epochs, and there are {epochs}", "train for more"
+        )
+    cells = [(job, target, seed) for seed in settings.seeds for job in jobs for target in job.targets or (None,)]
+    done = []
+    for number, (job, target, seed) in enumerate(cells, start=1):
+        config = settings.config_of(job, seed)
+        parts = (job.source, target or "itself", job.variant)
+        path = cells_folder(settings.out, name) / f"{'-'.join(map(file_name, parts))}-seed{seed}.json"
+        cell = _finished_cell(path, config, settings.engine)
+        if cell is None:
+            where = f" → {target}" if target else ""
+            stderr.print(f"cell {number} of {len(cells)}: {job.source}{where}, {job.variant}, seed {seed}")
+            folder = Path(settings.runs) / f"{file_name(job.source)}-seed{seed}-{_fingerprint(config)}"
+            run = _trained(config, folder)
+            cell = _describe(name, job, target, config, settings, run)
+            cell |= benchmark.measure(run, job.source, target, settings)
+            with atomic_write(path, "w") as file:
+                json.dump(cell, file, indent=2)
+        done.append(cell)
+    return done
+
+
+def build_tables(name: str, cells: Sequence[Cell]) -> list[Table]:
+    """Return the tables of a benchmark for the data sets that the cells are about."""
+    benchmark = find_benchmark(name)
+    check_one_setting_per_cell(cells)
+    return benchmark.layout(benchmark, cells)
+
+
+def _only(wanted: Sequence[str], what: Literal["source", "variant"], jobs: list[Job], name: str) -> list[Job]:
+    there = dict.fromkeys(getattr(job, what) for job in jobs)
+    if unknown := set(wanted) - there.keys():
+        raise UsageError(name, f"no {what} {', '.join(sorted(unknown))}", f"there are: {'; '.join(there)}")
+    return [job for job in jobs if not wanted or getattr(job, what) in wanted]
+
+
+def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
+    """Return the cells that are done, as their files have them."""
+    folder = cells_folder(out, benchmark)
+    cells = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            cells.append(json.loads(path.read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise InputError(str(path), f"not a result ({error})", "delete it and run the benchmark again") from error
+    if not cells:
+        raise InputError(str(folder), "no results yet", "run the benchmark first")
+    return cells
+
+
+def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
+    """Return where a benchmark's results lie."""
+    return Path(out) / benchmark / "cells"
+
+
+def _finished_cell(path: Path, config: Config, engine: str | None) -> Cell | None:
+    if not path.exists():
+        return None
+    cell: Cell = json.loads(path.read_text(encoding="utf-8"))
+    changed = differences(cell["settings"], _settings(config))
+    if engine is not None and cell.get("engine", engine) != engine:
+        changed.append(f"engine: {cell['engine']} then, {engine} now")
+    if changed:
+        raise InputError(
+            str(path),
+            f"made with other settings ({', '.join(changed)})",
+            "one table is for one setting: choose another folder of results, or delete it",
+        )
+    return cell
+
+
+def _trained(config: Config, folder: Path) -> TrainingRun:
+    """Train, resume a training that was interrupted, or return the one that is done."""
+    from gbdgc.training import train
+
+    run = TrainingRun(folder)
+    if not run.finished:
+        run = train(config, folder=folder, resume="auto")
+    if not run.finished:
+        raise Interrupted(folder)
+    return run
+
+
+def _describe(
+    benchmark: str, job: Job, target: str | None, config: Config, settings: Settings, run: TrainingRun
+) -> Cell:
+    """Return what a reader of the result needs to know of how it was made."""
+    from gbdgc.evaluation.run import SELECTION
+
+    return {
+        "benchmark": benchmark,
+        "source": job.source,
+        "target": target,
+        "variant": job.variant,
+        "seed": config.train.seed,
+        "config": Path(settings.config).name,
+        "backbone": config.model.backbone,
+        "epochs": config.train.epochs,
+        "selection": SELECTION[config.train.selection],
+        "gbdgc": __version__,
+        "commit": run.environment["commit"],
+        "settings": _settings(config),
+    }
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """Return how something was trained, whatever its source and seed and wherever the data lies."""
+    return {key: value for key, value in settings_that_matter(config).items() if key not in _OF_THE_CELL}
+
+
+def _fingerprint(config: Config) -> str:
+    return hashlib.sha256(json.dumps(_settings(config), sort_keys=True).encode()).hexdigest()[:12]

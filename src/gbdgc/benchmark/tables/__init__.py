@@ -1,0 +1,28 @@
+"""The benchmarks: one file each, and one line here."""
+
+from gbdgc.benchmark.declaration import Benchmark
+from gbdgc.benchmark.tables.components import COMPONENTS
+from gbdgc.benchmark.tables.epoch_spread import EPOCH_SPREAD
+from gbdgc.benchmark.tables.k import NUMBER_OF_DOMAINS
+from gbdgc.benchmark.tables.partition import PARTITION
+from gbdgc.benchmark.tables.separation import SEPARATION
+from gbdgc.benchmark.tables.transfer import TRANSFER
+from gbdgc.benchmark.tables.within import WITHIN
+from gbdgc.errors import UsageError
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "transfer": TRANSFER,
+    "within": WITHIN,
+    "partition": PARTITION,
+    "k": NUMBER_OF_DOMAINS,
+    "components": COMPONENTS,
+    "separation": SEPARATION,
+    "epoch_spread": EPOCH_SPREAD,
+}
+
+
+def find_benchmark(name: str) -> Benchmark:
+    """Return the benchmark of that name."""
+    if name not in BENCHMARKS:
+        raise UsageError("", f"no benchmark {name!r}", f"there are: {', '.join(BENCHMARKS)}")
+    return BENCHMARKS[name]

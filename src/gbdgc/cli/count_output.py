@@ -1,0 +1,148 @@
+"""What `gbdgc count` prints: data to stdout as each result comes, and everything else to stderr."""
+
+import io
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from rich.markup import escape
+from rich.progress import Progress, TaskID
+
+from gbdgc.counting import Failure, Outcome, Result, Video
+from gbdgc.counting.overlay import clock
+from gbdgc.counting.sinks import ZONE, Record, ResultsFolder, csv_line, flat
+from gbdgc.progress import stderr
+
+Format = Literal["table", "json", "csv"]
+Printer = Callable[[Record], None]
+
+_NARROWEST = 8
+
+
+def printer(format: Format, run: ResultsFolder, zones: Sequence[str], *, moving: bool) -> Printer:
+    """Return what prints one record; a table for people has its heading above its first row, CSV has it in any case.
+
+    Parameters
+    ----------
+    format
+        ``table`` for people, ``json`` with one object per line, ``csv`` with the columns of counts.csv.
+    run
+        The run, whose folder goes before the names of files made in it, for the reader of stdout to find them.
+    zones
+        The names of the zones.
+    moving
+        Whether there may be videos: then the table has their columns.
+    """
+    # A file name may hold bytes that are no text: in JSON they become escapes, elsewhere they come out as they are.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace" if format == "json" else "surrogateescape")
+
+    def located(record: Record) -> Record:
+        """Return the record with its files' names as they are found from here."""
+        return record | {kind: str(run.folder / record[kind]) for kind in ("overlay", "density") if record[kind]}
+
+    def print_csv(record: Record) -> None:
+        row = flat(located(record))
+        print(csv_line(row[name] for name in run.columns), end="", flush=True)
+
+    if format == "json":
+        return lambda record: print(json.dumps(located(record), ensure_ascii=False), flush=True)
+    if format == "csv":
+        print(csv_line(run.columns), end="", flush=True)
+        return print_csv
+    return _Table(["people", *(ZONE + name for name in zones), *(("smoothed", "time") if moving else ())])
+
+
+class Messages:
+    """Progress, warnings and failures on stderr.
+
+    Parameters
+    ----------
+    bar
+        Where progress is shown.
+    pictures
+        How many pictures there are, None where that is not known.
+    """
+
+    def __init__(self, bar: Progress, pictures: int | None) -> None:
+        self.bar = bar
+        self._pictures = bar.add_task("counting", total=pictures, visible=pictures != 0)
+        self._video: Video | None = None
+        self._frames: TaskID | None = None
+        self._doubtful = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Show what came of a source."""
+        if isinstance(outcome, Result) and outcome.video is not None:
+            self._add_frame(outcome, outcome.video)
+            return
+        if isinstance(outcome, Result):
+            for warning in outcome.warnings:
+                say("warning", f"{outcome.source}: {warning}")
+        elif isinstance(outcome, Failure):
+            say("failed", str(outcome.error))
+        if isinstance(outcome, Video) or (isinstance(outcome, Failure) and outcome.video is not None):
+            self.close()
+        else:
+            self.bar.advance(self._pictures)
+
+    def close(self) -> None:
+        """Sum up the video at hand, wherever it stands."""
+        video, self._video = self._video, None
+        if video is None:
+            return
+        if self._frames is not None:
+            self.bar.update(self._frames, total=video.frames)
+        if self._doubtful > 1:
+            say("warning", f"{video.source}: {self._doubtful:,} of its frames have such a warning")
+        if video.dropped:
+            say(
+                "note",
+                f"{video.source}: {video.dropped:,} frames dropped, which came faster than they could be counted",
+            )
+
+    def _add_frame(self, frame: Result, video: Video) -> None:
+        if video is not self._video:
+            self._video, self._doubtful = video, 0
+            name = visible(Path(video.source).name)
+            self._frames = self.bar.add_task(name, total=video.expected, completed=video.frames - 1)
+        if frame.warnings and not self._doubtful:
+            say("warning", f"{video.source}: from {frame.time:.1f} s on: {'; '.join(frame.warnings)}")
+        self._doubtful += bool(frame.warnings)
+        if self._frames is not None:
+            self.bar.advance(self._frames)
+
+
+def say(kind: str, message: str) -> None:
+    """Print a message about one source to stderr, above the progress bar; a strange name cannot move the cursor."""
+    colour = {"failed": "bold red", "warning": "yellow"}.get(kind, "dim")
+    stderr.print(f"[{colour}]{kind}:[/] {escape(visible(message))}", soft_wrap=True)
+
+
+def visible(text: str) -> str:
+    """Return the text on one line: newlines and other controls as escapes."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+class _Table:
+    """Prints rows under a heading, which waits for the first of them: where nothing is left to count there is none."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._titles = {name: visible(name.removeprefix(ZONE)) for name in names}
+        self._begun = False
+
+    def __call__(self, record: Record) -> None:
+        if not self._begun:
+            self._print(self._titles, "source")
+            self._begun = True
+        counts = {"people": record["count"], "smoothed": record["smoothed"]}
+        counts |= {ZONE + name: people for name, people in record["zones"].items()}
+        values = {name: "" if people is None else f"{people:,.1f}" for name, people in counts.items()}
+        values["time"] = "" if record["time"] is None else clock(record["time"], tenths=True)
+        self._print(values, visible(record["source"]))
+
+    def _print(self, values: Mapping[str, str], source: str) -> None:
+        cells = (f"{values[name]:>{max(_NARROWEST, len(title))}}" for name, title in self._titles.items())
+        print(*cells, source, sep="  ", flush=True)

@@ -1,0 +1,202 @@
+"""Counter: the object to deploy. Pictures in, Results out, on any engine."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Self, overload
+
+import numpy as np
+from PIL import Image
+
+from gbdgc.counting import tiling
+from gbdgc.counting.engines import ENGINES, EXPORT_SUFFIXES, Engine, exported_for, require
+from gbdgc.counting.result import Result
+from gbdgc.counting.sources import Picture, Source
+from gbdgc.counting.trust import FAR, Trust
+from gbdgc.data.images import MAX_PIXELS, RGB
+from gbdgc.data.transforms import limit_side, resized
+from gbdgc.errors import InputError
+
+BUNDLED = "weights/bundled.safetensors"
+
+_FINE_PIXELS = 16_000_000
+_COARSE_STRIDE = 4
+"""Over so many pixels a result keeps its density at this stride: a sixteenth of the memory."""
+
+
+class Counter:
+    """Count people in pictures.
+
+    Parameters
+    ----------
+    engine : what runs the network.
+    trust : the training cloud, by which results say how far a picture lies out of it.
+    max_side : pictures are made smaller to this longer side first, as in the model's training.
+    descriptor_size : the side to which pictures are resized to be judged by ``trust``.
+    tile : pictures with a longer side are counted in overlapping windows of this side, in bounded memory.
+    batch : pictures of one size that are counted together. More than 1 pays on graphics cards.
+    max_pixels : larger picture files, and videos of larger pictures, are refused.
+    info : what else the model's file says about it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        trust: Trust | None = None,
+        max_side: int | None = None,
+        descriptor_size: int = 224,
+        tile: int = tiling.TILE,
+        batch: int = 1,
+        max_pixels: int = MAX_PIXELS,
+        info: dict[str, Any] | None = None,
+    ) -> None:
+        if max_side is not None and max_side < 1:
+            raise InputError(f"max_side={max_side}", "a side has at least one pixel", "give None to count at full size")
+        self.engine = engine
+        self.trust = trust
+        self.max_side = max_side
+        self.descriptor_size = descriptor_size
+        self.tile = tiling.check_tile(tile)
+        self.batch = batch
+        self.max_pixels = max_pixels
+        self.info = info or {}
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        engine: str | None = None,
+        device: str | None = None,
+        threads: int | None = None,
+        **options: Any,
+    ) -> Self:
+        """Load a model.
+
+        Parameters
+        ----------
+        path : a run's folder, a model file, or a file made by ``gbdgc export``; the bundled model unless given.
+        engine : "torch", "onnx" or "openvino". An exported file knows its own; every other model runs in torch unless
+            another is named, and is then exported once, into the cache.
+        device : where to run, as the engine calls it; by default the graphics card where torch has one, else the CPU.
+        threads : CPU threads to use.
+        **options : arguments of `Counter`, such as ``tile``.
+        """
+        path = bundled_model() if path is None else Path(path)
+        made_for = exported_for(path)
+        chosen = engine or made_for or "torch"
+        if chosen not in ENGINES:
+            raise InputError(f"engine {chosen!r}", "there is no such engine", f"choose one of {', '.join(ENGINES)}")
+        if made_for is not None and chosen != made_for:
+            raise InputError(str(path), f"made for {made_for}, not for {chosen}", "leave the engine out")
+        if threads is not None and threads < 1:
+            raise InputError(f"threads={threads}", "at least one", "leave it out to use all cores")
+        if made_for is None and chosen in EXPORT_SUFFIXES:
+            require("torch", "torch")
+            from gbdgc.counting.export import export_to_cache
+
+            path = export_to_cache(path, chosen)
+        opened = ENGINES[chosen](path, device=device, threads=threads)
+        info, extras = opened.description
+        trust = {name.removeprefix("trust/"): array for name, array in extras.items() if name.startswith("trust/")}
+        settings: dict[str, Any] = {name: info[name] for name in ("max_side", "descriptor_size") if name in info}
+        settings |= {"batch": opened.batch, "trust": Trust.from_arrays(trust) if trust else None, "info": info}
+        return cls(opened, **(settings | options))
+
+    @overload
+    # A str is an iterable of str, but it is one picture: this signature comes first.
+    def __call__(self, source: Picture) -> Result: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __call__(self, source: Iterable[Picture]) -> list[Result]: ...
+
+    def __call__(self, source: Picture | Iterable[Picture]) -> Result | list[Result]:
+        """Count one picture, or each of several; a list gives a list, in its order."""
+        if isinstance(source, str | os.PathLike | bytes | Image.Image | np.ndarray) or not isinstance(source, Iterable):
+            return next(self.each([source]))
+        return list(self.each(source))
+
+    def each(self, sources: Iterable[Picture]) -> Iterator[Result]:
+        """Count pictures one after another as they are asked for; up to ``batch`` of one size in a row go together.
+
+        A picture that is bad raises its error after the results of those before it.
+        """
+        yield from _results(self, sources)
+
+    def stream(self, source: str | int | Path, every: float = 1.0, **options: Any) -> Iterator[Result]:
+        """Count a frame of a video, camera or stream every so many seconds, each with its time and a smoothed count.
+
+        A result names its source without the password that an address may hold.
+
+        Parameters
+        ----------
+        source : as for `gbdgc.counting.video.frames`: a file, a camera's number, an address.
+        every : seconds between counts; 0 counts every frame.
+        **options : further arguments of `gbdgc.counting.count_sources` and `gbdgc.counting.video.frames`.
+        """
+        yield from _results(self, [Source(source, moving=True)], every=every, **options)
+
+    def count_together(self, images: Sequence[RGB], *, check: Callable[[], None] | None = None) -> list[Result]:
+        """Count pictures of one size together; ``check`` is called before each window, and may raise to give up."""
+        started = time.perf_counter()
+        height, width = images[0].shape[:2]
+        stride = 1 if height * width <= _FINE_PIXELS else _COARSE_STRIDE
+        seen = [limit_side(image, self.max_side) for image in images]
+        if seen[0].shape == images[0].shape:
+            cells = tiling.count_cells(self.engine, seen, stride=stride, tile=self.tile, check=check)
+        else:
+            densities = tiling.count_cells(self.engine, seen, tile=self.tile, check=check)
+            cells = np.stack([tiling.regrid(density, height, width, stride) for density in densities])
+        verdicts = self._judge(seen)
+        milliseconds = 1000 * (time.perf_counter() - started) / len(images)
+        shape = {"width": width, "height": height, "stride": stride}
+        return [
+            Result(own, **shape, image=image, milliseconds=milliseconds, **verdict)
+            for own, image, verdict in zip(cells, images, verdicts, strict=True)
+        ]
+
+    def _judge(self, images: Sequence[RGB]) -> list[dict[str, Any]]:
+        """Say of each picture which latent domain it is nearest to, and how far out of the training cloud."""
+        if self.trust is None:
+            return [{} for _ in images]
+        size = self.descriptor_size
+        rows = self.engine.describe(tiling.stack([resized(image, size, size) for image in images]))
+        verdicts = [self.trust.judge(row) for row in rows]
+        return [
+            {
+                "domain": verdict.domain,
+                "novelty": verdict.novelty,
+                "warnings": (_unlike(verdict.novelty),) if verdict.novelty > FAR else (),
+            }
+            for verdict in verdicts
+        ]
+
+
+def _results(counter: Counter, sources: Iterable[Source | Picture], **options: Any) -> Iterator[Result]:
+    """Count sources, and raise the error of the first that cannot be counted."""
+    from gbdgc.counting.pipeline import Failure, count_sources
+
+    for outcome in count_sources(counter, sources, **options):
+        if isinstance(outcome, Failure):
+            raise outcome.error
+        if isinstance(outcome, Result):
+            yield outcome
+
+
+def _unlike(novelty: float) -> str:
+    return f"unlike the pictures the model was trained on (novelty {novelty:.2f}): the count may be far off"
+
+
+def bundled_model() -> Path:
+    """Return the model that comes with the package."""
+    path = Path(str(files("gbdgc") / BUNDLED))
+    if not path.exists():
+        raise InputError(
+            str(path),
+            "this installation has no bundled model",
+            "train one (docs/training.md) and give its run folder, or install gbdgc again from a whole clone",
+        )
+    return path

@@ -1,0 +1,253 @@
+"""What runs the network: torch, onnxruntime or openvino, behind one call.
+
+Every engine takes normalised images (B, 3, H, W), float32, sides multiples of 16, and gives people per pixel
+(B, 1, H, W), float32. What reaches outside an image is zeros, as around every image in training.
+"""
+
+import json
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from gbdgc.errors import InputError, install_advice
+
+if TYPE_CHECKING:
+    from gbdgc.models import Network
+
+INPUT, DENSITY, STATISTICS = "images", "density", "statistics"
+"""The names of an exported graph's input and of its two outputs."""
+
+DESCRIPTION_KEY = "gbdgc"
+"""Under this name an exported file carries its packed description."""
+
+_CARD_BATCH = 8
+"""Pictures of one size counted together on a graphics card; a CPU gains nothing by it and needs the memory."""
+
+
+class Description(NamedTuple):
+    """What a model's file says about it besides the weights."""
+
+    info: dict[str, Any]
+    """How it was made, and how pictures are prepared for it."""
+    extras: dict[str, NDArray[np.generic]]
+    """Further arrays by name, such as those of its trust."""
+
+
+class Engine(Protocol):
+    """A network, ready to count."""
+
+    name: str
+    batch: int
+    """How many pictures of one size it counts together best."""
+    description: Description
+
+    def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return people per pixel (B, 1, H, W)."""
+
+    def describe(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the channel statistics of the encoder's levels, one row per image: what trust is judged by."""
+
+
+class Opener(Protocol):
+    """How an engine is made from a model's file."""
+
+    def __call__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> Engine:
+        """Open the file on a device, as the engine calls it, for so many CPU threads."""
+
+
+class TorchEngine:
+    """The network itself, as evaluation runs it."""
+
+    name, batch = "torch", 1
+
+    def __init__(
+        self,
+        network: "Network",
+        *,
+        device: str | None = None,
+        threads: int | None = None,
+        description: Description | None = None,
+    ) -> None:
+        import torch
+
+        self.threads = threads
+        self.description = description or Description({}, {})
+        try:
+            self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+            self.network = network.eval().to(self.device)
+        except (RuntimeError, AssertionError) as error:
+            raise InputError(
+                f"device {device!r}", f"torch cannot use it ({error})", "leave it out for the CPU"
+            ) from error
+        if self.device.type != "cpu":
+            self.batch = _CARD_BATCH
+
+    @classmethod
+    def load(cls, path: Path, *, device: str | None = None, threads: int | None = None) -> Self:
+        """Open a model file or a run's folder."""
+        from gbdgc.checkpoint import load_model
+
+        network, info, tensors = load_model(path)
+        description = Description(info, {name: tensor.numpy() for name, tensor in tensors.items()})
+        return cls(network, device=device, threads=threads, description=description)
+
+    def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return people per pixel (B, 1, H, W)."""
+        import torch
+
+        with torch.inference_mode(), self._own_threads():
+            density = self.network.count_map(torch.from_numpy(images_B3HW).to(self.device))
+            return np.asarray(density.float().cpu().numpy())
+
+    def describe(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the channel statistics of the encoder's levels."""
+        import torch
+
+        from gbdgc.descriptors import channel_statistics
+
+        with torch.inference_mode(), self._own_threads():
+            levels = self.network.feature_maps(torch.from_numpy(images_B3HW).to(self.device))
+            return np.asarray(channel_statistics(levels).float().cpu().numpy())
+
+    @contextmanager
+    def _own_threads(self) -> Iterator[None]:
+        """Use this engine's number of threads, which torch sets for the whole process, during one call only."""
+        import torch
+
+        before = torch.get_num_threads()
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
+        try:
+            yield
+        finally:
+            if self.threads is not None:
+                torch.set_num_threads(before)
+
+
+class OnnxEngine:
+    """An exported .onnx file in onnxruntime."""
+
+    name, batch = "onnx", 1
+
+    def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
+        runtime = require("onnxruntime", "export")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = threads or _allowed_cores()
+        provider = f"{(device or 'cpu').upper()}ExecutionProvider"
+        if provider not in runtime.get_available_providers():
+            available = ", ".join(runtime.get_available_providers())
+            raise InputError(f"device {device!r}", f"this onnxruntime has no {provider}, only {available}")
+        with _reading(path):
+            self.session = runtime.InferenceSession(str(path), options, providers=[provider])
+            self.description = unpack(self.session.get_modelmeta().custom_metadata_map[DESCRIPTION_KEY])
+
+    def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return people per pixel (B, 1, H, W)."""
+        return self._run(DENSITY, images_B3HW)
+
+    def describe(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the channel statistics of the encoder's levels."""
+        return self._run(STATISTICS, images_B3HW)
+
+    def _run(self, output: str, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.asarray(self.session.run([output], {INPUT: np.ascontiguousarray(images_B3HW)})[0])
+
+
+class OpenVinoEngine:
+    """An exported .xml and .bin pair in OpenVINO."""
+
+    name, batch = "openvino", 1
+
+    def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
+        openvino = require("openvino", "openvino")
+        # Without the hint some processors would run this in bf16, and the same picture count differently there.
+        options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        if threads is not None:
+            options["INFERENCE_NUM_THREADS"] = threads
+        core = openvino.Core()
+        place = (device or "CPU").upper()
+        if place not in (known := [*core.available_devices, "AUTO"]):
+            raise InputError(f"device {device!r}", f"OpenVINO finds only {', '.join(known)} here")
+        with _reading(path):
+            model = core.read_model(path)
+            self.description = unpack(model.get_rt_info(DESCRIPTION_KEY).astype(str))
+            self.model = core.compile_model(model, place, options)
+
+    def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return people per pixel (B, 1, H, W)."""
+        return self._run(DENSITY, images_B3HW)
+
+    def describe(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the channel statistics of the encoder's levels."""
+        return self._run(STATISTICS, images_B3HW)
+
+    def _run(self, output: str, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        # A request of its own: callers in several threads must not write into each other's tensors.
+        request = self.model.create_infer_request()
+        return np.array(request.infer([np.ascontiguousarray(images_B3HW)], share_inputs=True)[output])
+
+
+ENGINES: dict[str, Opener] = {
+    "torch": TorchEngine.load,
+    "onnx": OnnxEngine,
+    "openvino": OpenVinoEngine,
+}
+
+EXPORT_SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
+"""The engines that read exported files of their own, by the files' suffix; every other opens the model file itself."""
+
+
+def _allowed_cores() -> int:
+    """Return how many cores this process is held to, 0 for no limit: onnxruntime itself asks for all, and waits."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    return allowed if allowed < (os.cpu_count() or 1) else 0
+
+
+def pack(info: Mapping[str, Any], extras: Mapping[str, NDArray[np.generic]]) -> str:
+    """Write a description as the text that exported files carry within them, so that it cannot be lost."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in extras.items()}
+    return b64encode(save(arrays, {DESCRIPTION_KEY: json.dumps(dict(info))})).decode("ascii")
+
+
+def unpack(text: str) -> Description:
+    """Return what ``pack`` wrote."""
+    content = b64decode(text, validate=True)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return Description(json.loads(header["__metadata__"][DESCRIPTION_KEY]), load(content))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn whatever a runtime raises over a file into an error that names the file."""
+    if not path.is_file():
+        raise InputError(str(path), "no such file")
+    try:
+        yield
+    except (KeyError, ValueError, SafetensorError) as error:
+        raise InputError(str(path), "not exported by gbdgc", "make it with: gbdgc export WEIGHTS") from error
+    except Exception as error:
+        # Each runtime has errors of its own, and they have no common ancestor.
+        raise InputError(str(path), f"damaged, or of a version this runtime cannot read ({error})") from error
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import a runtime, or say which extra brings it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InputError("", f"{module} is not installed", install_advice(extra)) from error
+
+
+def exported_for(path: Path) -> str | None:
+    """Return the engine that a file was exported for, None for any other file."""
+    return next((engine for engine, suffix in EXPORT_SUFFIXES.items() if suffix == path.suffix.lower()), None)

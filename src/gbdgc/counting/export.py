@@ -1,0 +1,127 @@
+"""Export: a model for other runtimes, in 32 bits or 8, and how far its counts are from torch's."""
+
+import hashlib
+import logging
+import math
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbdgc.checkpoint import load_model, model_file
+from gbdgc.counting.counter import Counter
+from gbdgc.counting.engines import EXPORT_SUFFIXES, Engine, TorchEngine, exported_for, pack
+from gbdgc.counting.graph import WRITERS, scale_density, write_graph
+from gbdgc.counting.tiling import TILE, count_cells, stack
+from gbdgc.data.images import RGB
+from gbdgc.data.transforms import limit_side
+from gbdgc.errors import InputError
+from gbdgc.files import folder_beside
+from gbdgc.models import Network
+from gbdgc.models.weights import cache_folder
+
+_FORMAT = 1
+"""In the names of cached exports: another number where the graph changes."""
+_KEPT_EXPORTS = 16
+_log = logging.getLogger(__name__)
+
+
+class Drift(NamedTuple):
+    """How an engine's counts differ from torch's on the same pictures, and how fast each is."""
+
+    images: int
+    relative: float
+    """The mean of the differences without their signs, as a share of the mean count."""
+    bias: float
+    """The mean difference, as a share of the mean count."""
+    milliseconds: float
+    """Of an image, the shortest of all, so that a busy moment of the machine weighs less; and torch's the same way."""
+    torch_milliseconds: float
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast as torch."""
+        return self.torch_milliseconds / self.milliseconds
+
+
+def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None = None) -> None:
+    """Write a model for the engine that the suffix of ``out`` names; in 8 bits where pictures to calibrate are given.
+
+    The file takes any batch and any sides that are multiples of 16, and carries the model's description in it.
+    """
+    engine = exported_for(out)
+    if engine is None:
+        raise InputError(str(out), f"exported files end in {' or '.join(EXPORT_SUFFIXES.values())}")
+    network, info, tensors = load_model(weights)
+    description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
+    inputs = None if calibration is None else calibration_windows(calibration, info.get("max_side"))
+    write = WRITERS[engine]
+    with folder_beside(out) as folder:
+        graph = write_graph(network, folder / "graph.onnx")
+        if inputs is not None:
+            # Rounding to 8 bits moves all counts by nearly one factor. The head, which stays in 32, takes it back.
+            write(graph, trial := folder / f"trial{out.suffix}", description, inputs)
+            scale_density(graph, 1 / _gain(network, Counter.load(trial).engine, inputs))
+        write(graph, out, description, inputs)
+
+
+def _gain(network: Network, exported: Engine, inputs: Sequence[NDArray[np.float32]]) -> float:
+    """Return how many people an exported model counts for each one that torch does."""
+    engines = (exported, TorchEngine(network, device="cpu"))
+    small, plain = (sum(float(engine(images).sum(dtype=np.float64)) for images in inputs) for engine in engines)
+    return small / plain if small > 0 and plain > 0 else 1.0
+
+
+def export_to_cache(weights: Path, engine: str) -> Path:
+    """Return the export of a model for an engine, made once and kept in the cache folder."""
+    file = model_file(weights)
+    try:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise InputError(
+            str(file), f"cannot be read ({error.strerror})", "name a run's folder or a model file"
+        ) from error
+    path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{EXPORT_SUFFIXES[engine]}"
+    if not path.exists():
+        _log.info("%s: exporting for %s, once", weights, engine)
+        export(weights, path)
+        _forget_oldest(path.parent)
+    return path
+
+
+def _forget_oldest(folder: Path) -> None:
+    """Keep the newest exports and no more; an older one that is asked for again is made again."""
+    exports = [path for path in folder.iterdir() if exported_for(path)]
+    with suppress(FileNotFoundError):  # another process may be at it too
+        for path in sorted(exports, key=lambda path: -path.stat().st_mtime)[_KEPT_EXPORTS:]:
+            path.unlink()
+            path.with_suffix(".bin").unlink(missing_ok=True)  # OpenVINO's weights
+
+
+def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) -> Drift:
+    """Count pictures by torch and by an exported file, in turns."""
+    network, info, _ = load_model(weights)
+    engines = (TorchEngine(network, device="cpu"), Counter.load(exported).engine)
+    counts = np.zeros((2, len(images)))
+    fastest = [math.inf, math.inf]
+    for column, image in enumerate(images):
+        seen = limit_side(image, info.get("max_side"))
+        for row, engine in enumerate(engines):
+            counts[row, column] = count_cells(engine, [seen]).sum(dtype=np.float64)  # also warms up for this size
+            started = time.perf_counter()
+            count_cells(engine, [seen])
+            fastest[row] = min(fastest[row], 1000 * (time.perf_counter() - started))
+    difference = counts[1] - counts[0]
+    mean = max(float(counts[0].mean()), 1.0)
+    relative, bias = float(np.abs(difference).mean()) / mean, float(difference.mean()) / mean
+    return Drift(len(images), relative, bias, fastest[1], fastest[0])
+
+
+def calibration_windows(images: Sequence[RGB], max_side: int | None = None) -> list[NDArray[np.float32]]:
+    """Return pictures as an engine gets them, each cut to one window at most."""
+    seen = [limit_side(image, max_side)[:TILE, :TILE] for image in images]
+    return [np.ascontiguousarray(stack([image])) for image in seen]

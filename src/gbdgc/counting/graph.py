@@ -1,0 +1,198 @@
+"""The counting part of a network as one graph in a file: for onnxruntime or OpenVINO, in 32 bits or 8."""
+
+import logging
+import math
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require
+from gbdgc.descriptors import channel_statistics
+from gbdgc.files import atomic_write, folder_beside
+from gbdgc.models import Network
+from gbdgc.models.backbone import STRIDE
+
+_OPSET = 18
+_FOLDED = 2**28
+_QUANTISED = ["Conv", "Add", "Concat", "Resize", "MaxPool", "Relu", "Clip"]
+"""What goes into 8 bits for onnxruntime. Two things stay in 32 everywhere: the codebook, as its softmax makes a factor
+of each error in the logits, and the first convolution, which reads the picture itself and is a small part of the
+work."""
+
+
+class CountingGraph(nn.Module):
+    """The part of a network that counts, in the form that exports best: people per pixel, and channel statistics.
+
+    The head is linear, so head(E a) = (head E) a: each codeword is a density, and the mixture of codewords a mixture of
+    these. That spares the second of the codebook's two large products, half of its work, and computes the same.
+    Runtimes fuse no attention with a value of one number, nor need they: the softmax is a plain one.
+
+    The statistics, by which trust is judged, are a second output: one file holds all, and for a picture
+    of 224 x 224 the unused density costs little.
+    """
+
+    keys_DM: Tensor | None
+    values_M1: Tensor
+    bias_1: Tensor
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+        head_D1 = network.head.weight.detach().reshape(-1, 1)
+        bias = network.head.bias
+        self.register_buffer("bias_1", torch.zeros(1) if bias is None else bias.detach())
+        if network.codebook is None:
+            self.register_buffer("keys_DM", None)
+            self.register_buffer("values_M1", head_D1)
+        else:
+            codewords_MD = network.codebook.codewords_MD.detach()
+            self.register_buffer("keys_DM", codewords_MD.T / math.sqrt(codewords_MD.shape[1]))
+            self.register_buffer("values_M1", codewords_MD @ head_D1)
+
+    def forward(self, images_B3HW: Tensor) -> tuple[Tensor, Tensor]:
+        """Return people per pixel (B, 1, H, W) and the statistics of the encoder's levels, one row an image."""
+        network = self.network
+        features = network.backbone(images_B3HW)
+        mixture = network.semantic(features.fused).permute(0, 2, 3, 1)
+        if self.keys_DM is not None:
+            mixture = torch.softmax(mixture @ self.keys_DM, dim=-1)
+        positive_B1hw = functional.relu(mixture @ self.values_M1 + self.bias_1).permute(0, 3, 1, 2)
+        occupancy = None if network.occupancy is None else network.occupancy(features.context)
+        density = network.to_pixels(network.to_cells(positive_B1hw, occupancy))
+        return density, channel_statistics(features.encoder)
+
+
+def write_graph(network: Network, path: Path) -> Path:
+    """Write the counting graph as ONNX in 32 bits."""
+    require("onnx", "export")
+    optimizer = require("onnxscript.optimizer", "export")
+    graph = CountingGraph(network.cpu()).eval().requires_grad_(False)
+    # No two sizes alike, so that none is taken for another; and no 1, which the exporter takes for a constant.
+    example = torch.zeros(2, 3, 4 * STRIDE, 6 * STRIDE)
+    free = torch.export.Dim.DYNAMIC
+    with _quiet():
+        program = torch.onnx.export(
+            graph,
+            (example,),
+            dynamo=True,
+            opset_version=_OPSET,
+            input_names=[INPUT],
+            output_names=[DENSITY, STATISTICS],
+            dynamic_shapes=({0: free, 2: free, 3: free},),
+            optimize=False,
+            verbose=False,
+        )
+        assert program is not None
+        # What depends on weights alone is computed now, whatever its size: 8-bit conversion looks for kernels,
+        # not for the products that give them.
+        optimizer.optimize_ir(program.model, input_size_limit=_FOLDED, output_size_limit=_FOLDED)
+        program.save(path, external_data=False)
+    return path
+
+
+def scale_density(graph: Path, factor: float) -> None:
+    """Multiply what a written graph counts: cheaper than to trace it again."""
+    onnx = require("onnx", "export")
+    model = onnx.load(graph)
+    for tensor in model.graph.initializer:
+        if tensor.name in {"values_M1", "bias_1"}:
+            scaled = onnx.numpy_helper.to_array(tensor) * np.float32(factor)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(scaled, tensor.name))
+    onnx.save(model, graph)
+
+
+def write_onnx(graph: Path, out: Path, description: str, inputs: Sequence[NDArray[np.float32]] | None = None) -> None:
+    """Write the graph for onnxruntime, in 8 bits where inputs to calibrate on are given."""
+    onnx = require("onnx", "export")
+    model = onnx.load(graph if inputs is None else _quantised(graph, inputs))
+    onnx.helper.set_model_props(model, {DESCRIPTION_KEY: description})
+    with atomic_write(out) as file:
+        file.write(model.SerializeToString())
+
+
+def write_openvino(
+    graph: Path, out: Path, description: str, inputs: Sequence[NDArray[np.float32]] | None = None
+) -> None:
+    """Write the graph for OpenVINO, an .xml and its .bin, in 8 bits where inputs to calibrate on are given."""
+    openvino = require("openvino", "openvino")
+    model = openvino.convert_model(graph)
+    if inputs is not None:
+        with _quiet():
+            nncf = require("nncf", "openvino")
+            advanced = require("nncf.quantization.advanced_parameters", "openvino")
+            first = next(
+                op.get_friendly_name() for op in model.get_ordered_ops() if op.get_type_name() == "Convolution"
+            )
+            model = nncf.quantize(
+                model,
+                nncf.Dataset(inputs, lambda images: {INPUT: images}),
+                # Mixed: asymmetric ranges where values are of both signs, as between the blocks of `compact`.
+                preset=nncf.QuantizationPreset.MIXED,
+                subset_size=len(inputs),
+                ignored_scope=nncf.IgnoredScope(names=[first], types=["MatMul"], validate=False),
+                # Seven bits a weight, as for onnxruntime and for the same reason.
+                advanced_parameters=advanced.AdvancedQuantizationParameters(overflow_fix=advanced.OverflowFix.ENABLE),
+            )
+    model.set_rt_info(description, DESCRIPTION_KEY)
+    with folder_beside(out) as folder:
+        openvino.save_model(model, folder / out.name, compress_to_fp16=False)
+        # The weights first: whoever sees the .xml finds them.
+        for suffix in (".bin", ".xml"):
+            (folder / out.name).with_suffix(suffix).replace(out.with_suffix(suffix))
+
+
+WRITERS = {"onnx": write_onnx, "openvino": write_openvino}
+"""What writes the exported files of each engine that has its own."""
+
+
+def _quantised(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
+    """Convert kernels and what flows between them to 8 bits; the codebook and the statistics stay in 32."""
+    quantization = require("onnxruntime.quantization", "export")
+
+    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            self.rest = iter(inputs)
+
+        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
+            images = next(self.rest, None)
+            return None if images is None else {INPUT: images}
+
+    converted = graph.with_name("int8.onnx")
+    nodes = require("onnx", "export").load(graph).graph.node
+    first = next(node.name for node in nodes if node.op_type == "Conv")
+    with _quiet():
+        quantization.quantize_static(
+            graph,
+            converted,
+            Reader(),
+            quant_format=quantization.QuantFormat.QDQ,
+            op_types_to_quantize=_QUANTISED,
+            nodes_to_exclude=[first],
+            per_channel=True,
+            # Seven bits a weight: processors without VNNI add pairs of 8-bit products in 16 bits, which overflows.
+            reduce_range=True,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+        )
+    return converted
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the chatter of exporters from the terminal, and their progress bars from stdout, which is for data."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(sys.stderr):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)

@@ -1,0 +1,209 @@
+"""The counting pipeline: sources in, results or errors out, for the command line, the service and evaluation alike."""
+
+import logging
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence, Sized
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gbdgc.counting.result import Result
+from gbdgc.counting.sources import Picture, Source, open_picture, picture_name
+from gbdgc.counting.video import Smoother, frames, public_name
+from gbdgc.counting.zones import Zone
+from gbdgc.data.images import RGB
+from gbdgc.data.prefetch import made_ahead
+from gbdgc.errors import InputError
+
+if TYPE_CHECKING:
+    from gbdgc.counting.counter import Counter
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A count in a video."""
+
+    time: float
+    count: float
+
+
+@dataclass(eq=False)
+class Video:
+    """A video, camera or stream that is being counted, and what has come of it so far: no more is kept of a stream."""
+
+    source: str
+    """Its path or address, without password."""
+    live: bool = False
+    """Whether it does not wait: a camera, or a stream without an end."""
+    rate: float = 1.0
+    """Counted frames per second."""
+    expected: int | None = None
+    """How many frames will be counted, where that is known."""
+    frames: int = 0
+    seconds: float = 0.0
+    total: float = 0.0
+    highest: float | None = None
+    dropped: int = 0
+    """Frames of a live source that came faster than they could be counted."""
+    smooth: Smoother = field(default_factory=Smoother, repr=False)
+
+    def add(self, moment: Moment) -> float:
+        """Take one more count and return it smoothed."""
+        self.frames += 1
+        self.seconds = moment.time
+        self.total += moment.count
+        self.highest = moment.count if self.highest is None else max(self.highest, moment.count)
+        return self.smooth(moment.count, moment.time)
+
+
+class Failure(NamedTuple):
+    """A source that could not be counted, or a video that could not be counted to its end."""
+
+    source: str
+    """Its path or address, without password; empty where it has none."""
+    error: InputError
+    video: Video | None = None
+
+
+Outcome = Result | Failure | Video
+"""Of each picture its result or failure; of a video the result of each frame, then itself at its end, or a failure."""
+
+
+def count_sources(
+    counter: "Counter",
+    sources: Iterable[Source | Picture],
+    *,
+    zones: Sequence[Zone] = (),
+    every: float = 1.0,
+    seconds: float | None = None,
+    counted: Mapping[str, Sequence[Moment]] | None = None,
+    check: Callable[[], None] | None = None,
+    report: Callable[[str], None] = _log.warning,
+    **video_options: Any,
+) -> Generator[Outcome, None, None]:
+    """Count source after source, in order; a bad one is yielded as a failure and stops nobody.
+
+    The next picture is read while one is being counted, and a video is decoded in a thread of its own. Sources that
+    come one by one from an iterator are not read ahead: the newest would wait for one that may never come.
+
+    Parameters
+    ----------
+    counter
+        What counts; up to its ``batch`` pictures of one size in a row are counted together.
+    sources
+        Pictures of any kind, or what `find_sources` yields.
+    zones
+        Areas to count in each picture. One that cannot be counted in raises its `InputError`.
+    every
+        Seconds between the frames of a video to count; 0 counts each.
+    seconds
+        Stop a video after so many. A live source has no end otherwise, and must then be the only one.
+    counted
+        The counts that earlier runs made of a video, by its source's name without password: it is gone on with
+        behind the last of them.
+    check
+        Called before each window; what it raises ends the count.
+    report
+        Called with a line of text when a stream breaks or a video is damaged; logs a warning unless given.
+    **video_options
+        Further arguments of `gbdgc.counting.video.frames`.
+    """
+    number = len(sources) if isinstance(sources, Sized) else None
+    options = {"max_pixels": counter.max_pixels, "seconds": seconds, "report": report} | video_options
+    waiting: list[_Opened] = []
+    read = partial(_read, max_pixels=counter.max_pixels)
+    with closing(made_ahead(read, sources, workers=int((number or 0) > 1), ahead=1)) as opened:
+        for each in opened:
+            if not isinstance(each, _Opened) or (waiting and waiting[0].image.shape != each.image.shape):
+                yield from _count_pictures(counter, waiting, zones, check)
+                waiting = []
+            if isinstance(each, Failure):
+                yield each
+            elif isinstance(each, Source):
+                before = (counted or {}).get(public_name(each.name), ())
+                yield from _count_video(counter, each, zones, every, before, check, options, alone=number == 1)
+            else:
+                waiting.append(each)
+                # Not when the next one comes: it may be long in coming, as from a folder that is watched.
+                if len(waiting) >= counter.batch:
+                    yield from _count_pictures(counter, waiting, zones, check)
+                    waiting = []
+        yield from _count_pictures(counter, waiting, zones, check)
+
+
+class _Opened(NamedTuple):
+    image: RGB
+    name: str | None
+
+
+def _read(source: Source | Picture, max_pixels: int) -> "_Opened | Source | Failure":
+    """Read a picture; a video is opened later, when its turn comes."""
+    picture: Any = source
+    if isinstance(source, Source):
+        if source.problem is not None:
+            return Failure(public_name(source.name), source.problem)
+        if source.moving:
+            return source
+        picture = source.name
+    try:
+        return _Opened(open_picture(picture, max_pixels=max_pixels), picture_name(picture))
+    except InputError as error:
+        return Failure(picture_name(picture) or "", error)
+
+
+def _count_pictures(
+    counter: "Counter", pictures: Sequence[_Opened], zones: Sequence[Zone], check: Callable[[], None] | None
+) -> Generator[Result, None, None]:
+    """Count pictures of one size together."""
+    results = counter.count_together([picture.image for picture in pictures], check=check) if pictures else []
+    for picture, result in zip(pictures, results, strict=True):
+        yield replace(result.with_zones(zones) if zones else result, source=picture.name)
+
+
+def _count_video(
+    counter: "Counter",
+    source: Source,
+    zones: Sequence[Zone],
+    every: float,
+    before: Sequence[Moment],
+    check: Callable[[], None] | None,
+    options: Mapping[str, Any],
+    *,
+    alone: bool,
+) -> Generator[Outcome, None, None]:
+    """Count frame after frame of a video, camera or stream, behind those that were counted before."""
+    video = Video(public_name(source.name))
+    try:
+        after = {"after": before[-1].time} if before else {}
+        with closing(frames(source.name, every, **(after | dict(options)))) as reader:
+            seconds = options["seconds"]
+            if reader.live and seconds is None and not alone:
+                raise InputError(video.source, "a live stream has no end", "count it alone, or set `seconds`")
+            video.live = reader.live
+            video.rate = min(reader.rate, 1 / every) if every else reader.rate
+            lengths = [length for length in (seconds, None if reader.live else reader.duration) if length is not None]
+            video.expected = math.ceil(min(lengths) * video.rate) if lengths else None
+            for moment in () if reader.live else before:  # the clock of a live stream starts anew
+                video.add(moment)
+            for frame in reader:
+                clock = datetime.now().astimezone().isoformat(timespec="milliseconds") if reader.live else None
+                (result,) = counter.count_together([frame.image], check=check)
+                video.dropped = reader.dropped
+                yield replace(
+                    result.with_zones(zones) if zones else result,
+                    source=video.source,
+                    time=frame.time,
+                    smoothed=video.add(Moment(frame.time, result.count)),
+                    clock=clock,
+                    frame=frame.index,
+                    video=video,
+                )
+            video.dropped = reader.dropped
+    except InputError as error:
+        yield Failure(video.source, error, video)
+    else:
+        yield video

@@ -1,0 +1,20 @@
+"""Moving pictures: files, cameras and streams in, H.264 out, through PyAV (the extra "video")."""
+
+from gbdgc.counting.video.mailbox import Frame
+from gbdgc.counting.video.opening import is_video, open_source, parse_every, public_name
+from gbdgc.counting.video.reading import Frames, frames
+from gbdgc.counting.video.smoothing import Smoother, smooth
+from gbdgc.counting.video.writing import VideoWriter
+
+__all__ = [
+    "Frame",
+    "Frames",
+    "Smoother",
+    "VideoWriter",
+    "frames",
+    "is_video",
+    "open_source",
+    "parse_every",
+    "public_name",
+    "smooth",
+]

@@ -1,0 +1,236 @@
+"""Zones: polygons named by the user, read from JSON, and the exact number of people inside."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gbdgc.errors import InputError
+
+Corners = NDArray[np.float64]
+"""A polygon as (n, 2): x to the right and y down, in pixels; (0, 0) is the picture's upper left corner."""
+
+MAX_CORNERS = 1_000
+MAX_COORDINATE = 1e9
+
+_SHAPES = '{"name": [[x, y], ...]} or [{"name": ..., "polygon": [[x, y], ...]}]'
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A named polygon; ``relative`` corners run from 0 to 1 over the picture, so that one file fits any resolution."""
+
+    name: str
+    corners: tuple[tuple[float, float], ...]
+    relative: bool = False
+
+    def in_pixels(self, width: int, height: int) -> Corners:
+        """Return the corners in pixels of a picture of this size."""
+        return np.array(self.corners) * ((width, height) if self.relative else (1, 1))
+
+
+def load_zones(path: str | os.PathLike[str], *, relative: bool = False) -> tuple[Zone, ...]:
+    """Read zones from a JSON file.
+
+    Parameters
+    ----------
+    path
+        The file: ``{"name": [[x, y], ...]}`` or ``[{"name": ..., "polygon": [[x, y], ...]}]``, or either of them as
+        ``{"relative": true, "zones": ...}``.
+    relative
+        The coordinates run from 0 to 1 over the picture; a file that says so itself needs no flag.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(str(path), f"zones could not be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(str(path), f"not JSON ({error})", f"zones are {_SHAPES}") from error
+    return zones_from_json(text, where=str(path), relative=relative)
+
+
+def zones_from_json(
+    text: str, *, where: str = "zones", relative: bool = False, most: int | None = None
+) -> tuple[Zone, ...]:
+    """Make zones of a JSON text in the shapes `load_zones` names; for the rest see `parse_zones`."""
+    try:
+        value = json.loads(text, object_pairs_hook=_object_without_repeats)
+        # A lone half of a surrogate pair, which JSON lets through, could not be printed or sent.
+        json.dumps(value, ensure_ascii=False).encode()
+    except InputError as error:
+        raise InputError(where, error.reason) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(where, f"not JSON ({error})", f"zones are {_SHAPES}") from error
+    return parse_zones(value, where=where, relative=relative, most=most)
+
+
+def parse_zones(
+    value: Any, *, where: str = "zones", relative: bool = False, most: int | None = None
+) -> tuple[Zone, ...]:
+    """Make zones of what JSON holds, in the shapes `load_zones` names.
+
+    ``where`` begins the error messages; more zones than ``most`` are refused before any is looked at.
+    """
+    if (
+        isinstance(value, dict)
+        and isinstance(value.get("zones"), dict | list)
+        and value.keys() <= {"zones", "relative"}
+    ):
+        relative = relative or value.get("relative") is True
+        value = value["zones"]
+    if isinstance(value, dict):
+        named = list(value.items())
+    elif isinstance(value, list) and all(
+        isinstance(zone, dict) and {"name", "polygon"} <= zone.keys() for zone in value
+    ):
+        named = [(zone["name"], zone["polygon"]) for zone in value]
+    else:
+        raise InputError(where, f"zones must be {_SHAPES}")
+    if not named:
+        raise InputError(where, "no zone in it", f"zones are {_SHAPES}")
+    if most is not None and len(named) > most:
+        raise InputError(where, f"{len(named):,} of them, over the limit of {most}", "ask for some at a time")
+    names = [str(name) if isinstance(name, str | int) else "" for name, _ in named]
+    if not all(name.strip() for name in names):
+        raise InputError(where, "a zone has no name", "name each by a text, for its count to be found")
+    if repeated := _repeated(names):
+        raise InputError(where, f"zone '{repeated}' is there twice", "give each its own name")
+    polygons = []
+    for name, polygon in named:
+        try:
+            polygons.append(check_polygon(polygon))
+        except InputError as error:
+            raise InputError(where, f"zone '{name}': {error.reason}", error.next_step) from error
+    if not relative and all((np.abs(corners) <= 1).all() for corners in polygons):
+        raise InputError(
+            where,
+            "every zone lies within one pixel",
+            'for coordinates from 0 to 1 write {"relative": true, "zones": ...}',
+        )
+    if relative and any((np.abs(corners) > 2).any() for corners in polygons):
+        raise InputError(where, "relative coordinates run from 0 to 1, and these look like pixels")
+    return tuple(
+        Zone(name, tuple((float(x), float(y)) for x, y in corners), relative)
+        for name, corners in zip(names, polygons, strict=True)
+    )
+
+
+def check_polygon(polygon: ArrayLike) -> Corners:
+    """Return the polygon as an array, or say what is wrong with it."""
+    try:
+        corners = np.asarray(polygon, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError("the polygon", "corners must be pairs of numbers [x, y]") from error
+    if corners.ndim != 2 or corners.shape[1] != 2:
+        raise InputError("the polygon", "corners must be pairs of numbers [x, y]")
+    if len(corners) < 3:
+        raise InputError("the polygon", f"{len(corners)} corners", "a polygon has at least three")
+    if len(corners) > MAX_CORNERS:
+        raise InputError("the polygon", f"{len(corners):,} corners is over the limit of {MAX_CORNERS:,}", "simplify it")
+    if not (np.abs(corners) <= MAX_COORDINATE).all():
+        raise InputError("the polygon", "a corner is not a finite number of pixels")
+    return corners
+
+
+def people_inside(cells: NDArray[np.float32], stride: int, width: int, height: int, corners: Corners) -> float:
+    """Integrate a density, constant within each cell, over a polygon: exactly, also where a cell is cut.
+
+    By Green's theorem the integral over an area is one along its outline: of the mass to the left of each point,
+    over dy. That mass is linear between two grid lines, so the midpoint of each piece of the outline between them
+    gives its integral without error. What lies outside the picture weighs nothing, which clips the polygon.
+    """
+    corners = np.round(corners, 6)  # a millionth of a pixel: finer differences only overflow slopes
+    first = int(np.clip(corners[:, 1].min() // stride, 0, len(cells)))
+    last = int(np.clip(-(-corners[:, 1].max() // stride), first, len(cells)))
+    if first == last:
+        return 0.0
+    cells = cells[first:last]
+    row_lines = np.minimum(np.arange(first, last + 1) * stride, height).astype(np.float64)
+    column_lines = np.minimum(np.arange(cells.shape[1] + 1) * stride, width).astype(np.float64)
+    left = np.zeros((len(cells), cells.shape[1] + 1))
+    np.cumsum(cells, axis=1, dtype=np.float64, out=left[:, 1:])
+    left[:, -1] = cells.sum(axis=1, dtype=np.float64)  # as `Result.count` adds up, to the last bit
+    row_heights, column_widths = np.diff(row_lines), np.diff(column_lines)
+
+    total = 0.0
+    for (x0, y0), (x1, y1), sign in _outline(corners):
+        slope = (x1 - x0) / (y1 - y0)
+        crossings = y0 + (column_lines - x0) / slope if slope else np.empty(0)
+        breaks = np.concatenate([(y0, y1), row_lines, crossings])
+        breaks = np.unique(breaks[(breaks >= y0) & (breaks <= y1)])
+        middle = (breaks[1:] + breaks[:-1]) / 2
+        row = np.searchsorted(row_lines, middle, side="right") - 1
+        inside = (row >= 0) & (row < len(cells))
+        row, middle, length = row[inside], middle[inside], np.diff(breaks)[inside]
+        x = np.clip(x0 + (middle - y0) * slope, 0, width)
+        column = np.clip(np.searchsorted(column_lines, x, side="right") - 1, 0, cells.shape[1] - 1)
+        share = (x - column_lines[column]) / column_widths[column]
+        mass = left[row, column] * (1 - share) + left[row, column + 1] * share
+        total += sign * float(np.sum(mass * (length / row_heights[row])))
+    return total
+
+
+def _outline(corners: Corners) -> Iterator[tuple[tuple[float, float], tuple[float, float], int]]:
+    """Yield the pieces of the outline downwards, with -1 where the polygon begins to their right and +1 where it ends.
+
+    Inside is what the outline winds around at least once (the non-zero rule, as browsers fill a path), so that a
+    polygon which crosses or touches itself counts each person once.
+    """
+    start, end = corners, np.roll(corners, -1, axis=0)
+    level = start[:, 1] == end[:, 1]
+    start, end = start[~level], end[~level]
+    turn = np.where(end[:, 1] > start[:, 1], 1, -1)
+    top, bottom = np.where(turn[:, None] > 0, start, end), np.where(turn[:, None] > 0, end, start)
+    slope = (bottom[:, 0] - top[:, 0]) / (bottom[:, 1] - top[:, 1])
+
+    events = np.unique(np.concatenate([top[:, 1], bottom[:, 1], _crossings(top, bottom)]))
+    signs = np.zeros((max(len(events) - 1, 0), len(top)), dtype=np.int8)
+    for band, (above, below) in enumerate(pairwise(events)):
+        middle = (above + below) / 2
+        active = np.flatnonzero((top[:, 1] < middle) & (bottom[:, 1] > middle))
+        x = top[active, 0] + (middle - top[active, 1]) * slope[active]
+        ordered = active[np.argsort(x, kind="stable")]
+        inside = np.cumsum(turn[ordered]) != 0
+        signs[band, ordered] = -np.diff(inside.astype(np.int8), prepend=0)
+
+    for side in range(len(top)):
+        changes = np.flatnonzero(np.diff(signs[:, side], prepend=0, append=0))
+        for begin, stop in pairwise(changes):
+            if sign := int(signs[begin, side]):
+                x, y = top[side, 0] + (events[[begin, stop]] - top[side, 1]) * slope[side], events[[begin, stop]]
+                yield (float(x[0]), float(y[0])), (float(x[1]), float(y[1])), sign
+
+
+def _crossings(start: Corners, end: Corners) -> NDArray[np.float64]:
+    """Return the heights at which sides cross."""
+    along = end - start
+    gap = start[None, :] - start[:, None]
+    area = along[:, None, 0] * along[None, :, 1] - along[:, None, 1] * along[None, :, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mine = (gap[..., 0] * along[None, :, 1] - gap[..., 1] * along[None, :, 0]) / area
+        theirs = (gap[..., 0] * along[:, None, 1] - gap[..., 1] * along[:, None, 0]) / area
+        crossing = np.triu((mine > 0) & (mine < 1) & (theirs > 0) & (theirs < 1))
+        heights: NDArray[np.float64] = (start[:, None, 1] + mine * along[:, None, 1])[crossing]
+    if len(heights) > MAX_CORNERS:
+        raise InputError("the polygon", f"its sides cross {len(heights):,} times", "give the corners in order")
+    return heights
+
+
+def _object_without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON keeps the last of two equal names in silence; a zone lost that way would never be missed."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise InputError("", f"'{_repeated(name for name, _ in pairs)}' is there twice")
+    return record
+
+
+def _repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that is there more than once."""
+    return next((name for name, times in Counter(names).items() if times > 1), None)

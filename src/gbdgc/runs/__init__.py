@@ -1,0 +1,26 @@
+"""What lies where in the folder of a run: made and claimed (folder), appended to (journal), read (training)."""
+
+from gbdgc.files import claim
+from gbdgc.runs.environment import environment, package_version, without_password, write_environment
+from gbdgc.runs.folder import CONFIG, Resume, RunFolder, new_run_folder, newest_run_folder
+from gbdgc.runs.journal import Journal
+from gbdgc.runs.training import BEST, CHECKPOINTS, Domains, TrainingRun, read_json
+
+__all__ = [
+    "BEST",
+    "CHECKPOINTS",
+    "CONFIG",
+    "Domains",
+    "Journal",
+    "Resume",
+    "RunFolder",
+    "TrainingRun",
+    "claim",
+    "environment",
+    "new_run_folder",
+    "newest_run_folder",
+    "package_version",
+    "read_json",
+    "without_password",
+    "write_environment",
+]

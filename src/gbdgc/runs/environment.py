@@ -1,0 +1,71 @@
+"""What a run was made with: versions, machine, command and commit."""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from gbdgc.files import atomic_write
+
+ENVIRONMENT = "environment.json"
+_PACKAGES = ("gbdgc", "torch", "lightning-fabric", "numpy", "scipy", "scikit-learn", "numba", "pillow")
+_SECRET = r"((?:pass?|passw(?:or)?d|passphrase|pwd|psw|token|key|secret|auth|sig|signature)=)"
+_SECRET_IN_PATH = re.compile(_SECRET + r"[^/&]*?(?=_[a-z]+=|[/&]|$)", re.IGNORECASE)
+_SECRET_IN_QUERY = re.compile(_SECRET + r"[^&]*", re.IGNORECASE)
+
+
+def write_environment(folder: Path) -> None:
+    """Write ``environment.json``: versions, machine, command and commit."""
+    with atomic_write(folder / ENVIRONMENT, "w") as file:
+        json.dump(environment(), file, indent=2)
+
+
+def environment() -> dict[str, object]:
+    """What this process runs on."""
+    return {
+        "command": [without_password(word) for word in sys.argv],
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "commit": _commit(),
+        "packages": {name: package_version(name) for name in _PACKAGES},
+    }
+
+
+def without_password(address: str) -> str:
+    """Return an address without user and password, which end at the last @, as FFmpeg reads them.
+
+    Cameras also take them as ``?user=a&pwd=b`` or ``/user=a_password=b_channel=1.sdp``: what such names give is hidden.
+    """
+    if "://" not in address:
+        return address
+    path, mark, query = re.sub(r"(?<=://)[^/?#]*@", "***@", address).partition("?")
+    return _SECRET_IN_PATH.sub(r"\1***", path) + mark + _SECRET_IN_QUERY.sub(r"\1***", query)
+
+
+def package_version(package: str) -> str | None:
+    """Return the version of an installed package, None where it is not."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of the working copy this package runs from, if it runs from one."""
+    here = Path(__file__).parent
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip() or None

@@ -1,0 +1,154 @@
+"""Run folders: ``runs/<command>/<name>-<n>/``, each with what is needed to repeat the run."""
+
+import glob
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write, claim, make_folder, sweep_parts
+from gbdgc.runs.environment import ENVIRONMENT, write_environment
+
+Resume = bool | Literal["auto"]
+"""Start a run, resume one, or ("auto") resume it where there is one."""
+
+CONFIG = "config.yaml"
+_SETTINGS = {"eval": "settings.json"}
+"""The file that says a run has begun, and how; elsewhere `CONFIG`. An evaluation may lie in its training's folder."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of a run, claimed by this process."""
+
+    path: Path
+    command: str
+    resumed: bool
+    """Whether the run had begun before."""
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        command: str,
+        name: str,
+        settings: Mapping[str, Any] | Callable[[Path], None],
+        out: str | os.PathLike[str] | None = None,
+        resume: Resume = False,
+        *,
+        products: Sequence[str] = (),
+        changed: Callable[[Path], Sequence[str]] | None = None,
+    ) -> Iterator["RunFolder"]:
+        """Make a run's folder, or take up the one in ``out`` or the newest of this name, and keep others out of it.
+
+        Parameters
+        ----------
+        command, name : of the run; without ``out`` its folder is the next free ``runs/<command>/<name>-<n>``.
+        settings : how the run is made, or a function that writes it to a file.
+        out : the folder.
+        resume : whether a run that has begun is to be continued, with the same settings.
+        products : files that the run writes; in a folder without a run they belong to somebody else.
+        changed : names what differs from the settings in a file; by default the keys of ``settings`` that do.
+        """
+        file = _SETTINGS.get(command, CONFIG)
+        folder = Path(out) if out else (newest_run_folder(command, name) if resume else None)
+        begun = folder is not None and (folder / file).exists()
+        if resume is True and not begun:
+            raise InputError(
+                str(folder or Path("runs") / command / name), "no run to resume", "start it without resuming"
+            )
+        if begun and not resume:
+            raise InputError(str(folder), "holds a run already", "resume it, or choose another folder")
+        folder = new_run_folder(command, name) if folder is None else make_folder(folder)
+        with claim(folder):
+            sweep_parts(folder, spare=(CONFIG, *_SETTINGS.values()))
+            if begun:
+                differ = (changed or _changed(settings))(folder / file)
+                if differ:
+                    raise InputError(
+                        str(folder),
+                        f"was started with other settings ({', '.join(differ)})",
+                        "resume with the same ones, or start a new run",
+                    )
+            else:
+                if strange := next((product for product in products if (folder / product).exists()), None):
+                    raise InputError(str(folder), f"has a {strange} that is not of a run", "choose another folder")
+                write_environment(folder)
+                # Last: where it is, a run has begun and may be resumed.
+                if isinstance(settings, Mapping):
+                    with atomic_write(folder / file, "w") as written:
+                        json.dump(settings, written, indent=2)  # JSON is YAML too
+                else:
+                    try:
+                        settings(folder / file)
+                    except InputError:
+                        _take_back(folder, ENVIRONMENT)
+                        raise
+            yield cls(folder, command, begun)
+
+    def forget(self) -> None:
+        """Take back a run that could not start, lest it be resumed in place of one that did; never a resumed one."""
+        if self.resumed:
+            return
+        _take_back(self.path, _SETTINGS.get(self.command, CONFIG), ENVIRONMENT)
+
+
+def _take_back(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).unlink()
+    with suppress(OSError):  # whatever else lies there is the user's
+        folder.rmdir()
+
+
+def _changed(settings: Mapping[str, Any] | Callable[[Path], None]) -> Callable[[Path], list[str]]:
+    """Return a function that names the settings that differ from those in a JSON file."""
+    assert isinstance(settings, Mapping), "what writes its own settings compares them too"
+    now = json.loads(json.dumps(settings))
+
+    def differ(file: Path) -> list[str]:
+        try:
+            before = json.loads(file.read_text(encoding="utf-8"))
+            return [key for key in now if before.get(key) != now[key]]
+        except (ValueError, AttributeError) as error:
+            raise InputError(str(file), "not the settings of such a run", "choose another folder") from error
+
+    return differ
+
+
+def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path:
+    """Make and return the next free numbered folder; safe when several processes ask at once."""
+    parent = make_folder(Path(root) / command)
+    check_run_name(name)
+    number = 1
+    while True:
+        folder = parent / f"{name}-{number}"
+        try:
+            folder.mkdir()
+            return folder
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise InputError(
+                str(folder), f"this folder cannot be made ({error.strerror})", "work in another"
+            ) from error
+
+
+def newest_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path | None:
+    """Return the run of that name with the highest number; a folder without settings was never begun."""
+    check_run_name(name)
+    numbered = {}
+    for folder in (Path(root) / command).glob(f"{glob.escape(name)}-*"):
+        number = folder.name.removeprefix(f"{name}-")
+        if number.isdigit() and (folder / _SETTINGS.get(command, CONFIG)).exists():
+            numbered[int(number)] = folder
+    return numbered[max(numbered)] if numbered else None
+
+
+def check_run_name(name: str) -> None:
+    """Refuse a name that would lead out of the folder of runs, or be no name at all."""
+    if name.strip() in {"", ".", ".."} or any(mark in name for mark in ("/", "\0", os.sep, os.altsep or "/")):
+        raise InputError(f"name {name!r}", "not a name for a run", "choose one word, such as my-street")

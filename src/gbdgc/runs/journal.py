@@ -1,0 +1,111 @@
+"""A file that grows by one row at a time and survives being cut off at any byte."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write, csv_line, csv_rows
+
+
+class Journal:
+    """Rows by name in a file: CSV with the given columns, or JSON lines without any.
+
+    A row is appended in one write. Where a kill or a power cut leaves half of one, it is as if it had never been
+    written: readers leave it out, and `recover` removes it before anything is appended behind it.
+
+    Parameters
+    ----------
+    path : the file; it need not exist yet.
+    columns : the columns of a CSV file; a value that a row does not have is an empty cell.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
+        self.path = Path(path)
+        self.columns = None if columns is None else list(columns)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the whole rows; the cells of a CSV file as text, under its own header."""
+        return self._parse(self._whole(self._content()))
+
+    def recover(self) -> list[dict[str, Any]]:
+        """Return the whole rows and cut half a row off the file, so that it can be appended to."""
+        content = self._content()
+        whole = self._whole(content)
+        rows = self._parse(whole)
+        if self.columns is not None and rows and list(rows[0]) != self.columns:
+            raise InputError(str(self.path), "its columns are not those of this run", "start a new run")
+        if whole != content:
+            with atomic_write(self.path) as file:
+                file.write(whole)
+        return rows
+
+    def append(self, row: Mapping[str, Any], *, durable: bool = False) -> None:
+        """Add a row; ``durable`` waits until the disk has it, for what a later file relies on."""
+        try:
+            with self.path.open("ab", buffering=0) as file:
+                header = b"" if os.fstat(file.fileno()).st_size else self._header()
+                file.write(header + self._line(row))
+                if durable:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(
+                str(self.path), f"could not be written ({error.strerror})", "make room, then resume the run"
+            ) from error
+
+    def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write all rows anew, in one step."""
+        with atomic_write(self.path) as file:
+            file.write(self._header())
+            file.writelines(self._line(row) for row in rows)
+
+    def _content(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
+
+    def _whole(self, content: bytes) -> bytes:
+        end = content.rfind(b"\n") + 1
+        # A newline within quotes ends no row of CSV; in JSON there is none.
+        while self.columns is not None and content.count(b'"', 0, end) % 2:
+            end = content.rfind(b"\n", 0, end - 1) + 1
+        return content[:end]
+
+    def _parse(self, content: bytes) -> list[dict[str, Any]]:
+        text = content.decode("utf-8", "surrogateescape")
+        if self.columns is None:
+            lines = text.split("\n")[:-1]
+            try:
+                return [json.loads(line) for line in lines]
+            except ValueError as error:
+                number = next(number for number, line in enumerate(lines, 1) if not _is_json(line))
+                raise self._damaged(number, str(error)) from error
+        header, *rows = csv_rows(text) or [[]]
+        for number, row in enumerate(rows, start=2):
+            if len(row) != len(header):
+                raise self._damaged(number, f"{len(row)} cells under {len(header)} columns")
+        return [dict(zip(header, row, strict=True)) for row in rows]
+
+    def _damaged(self, number: int, reason: str) -> InputError:
+        return InputError(str(self.path), f"row {number} is damaged ({reason})", "mend it, or take that row out")
+
+    def _header(self) -> bytes:
+        return b"" if self.columns is None else _encoded(csv_line(self.columns))
+
+    def _line(self, row: Mapping[str, Any]) -> bytes:
+        if self.columns is None:
+            return _encoded(json.dumps(row) + "\n")
+        return _encoded(csv_line(row.get(name) for name in self.columns))
+
+
+def _encoded(text: str) -> bytes:
+    """File names need not be text: bytes that are not are written back as they were."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,168 @@
+"""Drawn crowds: data sets whose latent domains are known, because they were drawn that way.
+
+A source data set mixes several domains. The pictures do not say which is which; the truth is kept aside, in a column of
+``tags.csv``. Targets are domains that the source does not have.
+"""
+
+import csv
+import os
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.io import savemat
+
+from gbdgc.errors import InputError
+from gbdgc.files import atomic_write
+from gbdgc.progress import track
+from gbdgc.synthetic.domains import DOMAINS, SOURCE_DOMAINS, TARGET_DOMAINS, SceneDomain, find_domain
+from gbdgc.synthetic.painting import draw_scene
+from gbdgc.synthetic.sprites import atlas
+
+_MAT_HEADER = b"MATLAB 5.0 MAT-file, drawn by gbdgc"
+_MAT_HEADER_SIZE = 116
+
+
+class _Order(NamedTuple):
+    """One picture to draw."""
+
+    folder: Path
+    number: int
+    domain: SceneDomain
+    seed: tuple[int, int]
+
+
+def draw_dataset(
+    dest: str | os.PathLike[str],
+    *,
+    images: Mapping[str, int] | None = None,
+    domains: Sequence[SceneDomain | str] = SOURCE_DOMAINS,
+    seed: int = 0,
+    size: tuple[int, int] = (640, 480),
+    workers: int | None = None,
+    empty: bool = False,
+) -> Path:
+    """Draw a data set in the layout of ShanghaiTech and return its folder.
+
+    Each split is a folder ``<split>_data`` with ``images/IMG_1.jpg``, ``ground-truth/GT_IMG_1.mat`` and so on, and
+    ``tags.csv``, which tells the domain of each picture. The same arguments give the same bytes, whatever the number of
+    workers, and a picture does not change when more are drawn after it.
+
+    Parameters
+    ----------
+    dest
+        The folder; it is made if need be.
+    images
+        How many pictures each split has; 48 for train and 12 for test unless told.
+    domains
+        What the pictures are mixed from, in equal shares.
+    seed
+        Another seed, other pictures.
+    size
+        Width and height of the pictures.
+    workers
+        How many pictures are drawn at a time; a few more than there are cores unless told.
+    empty
+        Draw the places without people.
+    """
+    dest = Path(dest)
+    splits = {"train": 48, "test": 12} if images is None else images
+    mixed = [find_domain(domain) for domain in domains]
+    if not mixed:
+        raise InputError("a data set needs at least one domain", next_step=f"there are: {', '.join(DOMAINS)}")
+    orders: list[_Order] = []
+    for split, number in splits.items():
+        folder = dest / f"{split}_data"
+        _refuse_leftovers(folder, number)
+        orders += _plan(folder, split, number, mixed, seed)
+    for wardrobe in {domain.wardrobe for domain in mixed}:
+        atlas(wardrobe)
+    draw = partial(_draw_files, size=size, empty=empty)
+    # Threads, since nearly all the work is in compiled code that runs side by side; and they share the sprites.
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in track(pool.map(draw, orders), f"drawing {dest.name}", total=len(orders)):
+            pass
+    for split in splits:
+        folder = dest / f"{split}_data"
+        _write_tags(folder, (order for order in orders if order.folder == folder))
+    return dest
+
+
+def draw_demo(
+    dest: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    train: int = 48,
+    test: int = 12,
+    size: tuple[int, int] = (640, 480),
+    workers: int | None = None,
+) -> Path:
+    """Draw a source data set and unseen targets: ``DEST/source`` and ``DEST/targets/<domain>``; return DEST.
+
+    The source has ``train`` and ``test`` pictures of all source domains together, each target has ``test`` of its own.
+    """
+    dest = Path(dest)
+    draw_dataset(dest / "source", images={"train": train, "test": test}, seed=seed, size=size, workers=workers)
+    for name in TARGET_DOMAINS:
+        folder = dest / "targets" / name
+        draw_dataset(folder, images={"test": test}, domains=[name], seed=seed, size=size, workers=workers)
+    return dest
+
+
+def _plan(folder: Path, split: str, number: int, domains: Sequence[SceneDomain], seed: int) -> list[_Order]:
+    """Which picture is of which domain: each run of as many pictures as there are domains has all of them, shuffled."""
+    orders = []
+    for index in range(number):
+        deck = np.random.default_rng([seed, zlib.crc32(split.encode()), index // len(domains)])
+        domain = domains[deck.permutation(len(domains))[index % len(domains)]]
+        key = zlib.crc32(f"{split}/{index}/{domain.name}".encode())
+        orders.append(_Order(folder, index + 1, domain, (seed, key)))
+    return orders
+
+
+def _draw_files(order: _Order, size: tuple[int, int], empty: bool) -> None:
+    """Draw one picture and write it with its labels."""
+    rng = np.random.default_rng(order.seed)
+    image, points = draw_scene(order.domain, rng, size, empty=empty)
+    low, high = order.domain.quality
+    with atomic_write(order.folder / "images" / f"IMG_{order.number}.jpg") as file:
+        Image.fromarray(image).save(file, "JPEG", quality=int(rng.integers(low, high + 1)))
+    with atomic_write(order.folder / "ground-truth" / f"GT_IMG_{order.number}.mat") as file:
+        file.write(_shanghaitech_labels(points))
+
+
+def _shanghaitech_labels(points: NDArray[np.float32]) -> bytes:
+    """The official nest: a cell of a struct whose location is the points and whose number their count."""
+    info = np.empty((1, 1), [("location", object), ("number", object)])
+    info[0, 0] = (points.astype(np.float64), np.array([[len(points)]], np.min_scalar_type(len(points))))
+    cell = np.empty((1, 1), object)
+    cell[0, 0] = info
+    # scipy writes to streams as well, which its type stubs do not know.
+    buffer: Any = BytesIO()
+    savemat(buffer, {"image_info": cell}, do_compression=True)
+    # The header that scipy writes tells the time, and so would differ from run to run.
+    content: bytes = buffer.getvalue()
+    return _MAT_HEADER.ljust(_MAT_HEADER_SIZE) + content[_MAT_HEADER_SIZE:]
+
+
+def _write_tags(folder: Path, orders: Iterable[_Order]) -> None:
+    with atomic_write(folder / "tags.csv", "w") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["image", "domain"])
+        writer.writerows([f"IMG_{order.number}.jpg", order.domain.name] for order in orders)
+
+
+def _refuse_leftovers(folder: Path, number: int) -> None:
+    """Pictures that this data set does not have would silently become part of it."""
+    expected = {f"IMG_{index + 1}.jpg" for index in range(number)}
+    strangers = sorted(path.name for path in folder.glob("images/*") if path.name not in expected)
+    if strangers:
+        reason = f"has other pictures, such as {strangers[0]}"
+        raise InputError(str(folder / "images"), reason, "choose another folder")

@@ -1,0 +1,157 @@
+"""Figures built of ellipsoids and boxes, rendered to sprites.
+
+A sprite does not hold colours but how much of each part (skin, hair, top, ...) a pixel shows, so one sprite serves
+people in any clothes. All of it is linear in the pixels, so smaller scales are plain averages of larger ones.
+"""
+
+from dataclasses import dataclass
+from math import ceil, cos, sin
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Texels = NDArray[np.float32]
+
+PARTS = 6
+"""The parts of a figure that are coloured separately."""
+CHANNELS = PARTS + 2
+"""The parts, then coverage, then how far the surface turns to the right (128 is straight on)."""
+LEVELS = 5
+"""Sprites are kept at so many scales, each half of the one before."""
+_BLOCK = 2 ** (LEVELS - 1)
+
+
+class Solid(NamedTuple):
+    """An axis-aligned ellipsoid or box: x to the right, y up, z to the front of the figure; in metres."""
+
+    centre: tuple[float, float, float]
+    radii: tuple[float, float, float]
+    part: int
+    box: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A figure that stands on the origin; ``head`` is the middle of its head."""
+
+    solids: tuple[Solid, ...]
+    pixels_per_metre: float = 80.0
+    head: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+class Sprite(NamedTuple):
+    """One figure seen from one side.
+
+    ``anchor`` is where its feet are, in pixels of the finest level, and ``head`` where its head is from there, in
+    metres to the right and down.
+    """
+
+    levels: tuple[NDArray[np.uint8], ...]
+    pixels_per_metre: float
+    anchor: Floats
+    head: Floats
+
+
+def render(model: Model, azimuth: float, elevation: float) -> Sprite:
+    """Render a figure from a direction, in radians; azimuth 0 faces the camera."""
+    turn = np.array([[cos(azimuth), 0, sin(azimuth)], [0, 1, 0], [-sin(azimuth), 0, cos(azimuth)]])
+    tilt = np.array([[1, 0, 0], [0, cos(elevation), -sin(elevation)], [0, sin(elevation), cos(elevation)]])
+    # Screen right, screen up and towards the camera, in the figure's own frame.
+    axes = np.asarray(tilt @ turn)
+    shapes = np.array([[*solid.centre, *solid.radii, solid.part, solid.box] for solid in model.solids], np.float64)
+    middles = shapes[:, :3] @ axes[:2].T
+    reach = np.where(
+        shapes[:, 7:] > 0,
+        shapes[:, 3:6] @ np.abs(axes[:2].T),
+        np.sqrt(shapes[:, 3:6] ** 2 @ axes[:2].T ** 2),
+    )
+    low, high = (middles - reach).min(axis=0), (middles + reach).max(axis=0)
+    scale = model.pixels_per_metre
+    columns, rows = (ceil((side * scale + 2) / _BLOCK) * _BLOCK for side in high - low)
+    anchor = np.array([1 - low[0] * scale, 1 + high[1] * scale])
+    level = np.zeros((rows, columns, CHANNELS), np.float32)
+    _cast_rays(level, shapes, middles, reach, axes, anchor * 2, scale * 2)
+    levels = [level]
+    for _ in range(LEVELS - 1):
+        upper, lower = levels[-1][::2], levels[-1][1::2]
+        levels.append((upper[:, ::2] + upper[:, 1::2] + lower[:, ::2] + lower[:, 1::2]) * np.float32(0.25))
+    head = (np.array([model.head]) @ axes[:2].T)[0] * (1, -1)
+    return Sprite(tuple(np.rint(level).astype(np.uint8) for level in levels), scale, anchor, head)
+
+
+@numba.njit(cache=True, nogil=True)
+def _cast_rays(
+    sprite: Texels,
+    shapes: Floats,
+    middles: Floats,
+    reach: Floats,
+    axes: Floats,
+    anchor: Floats,
+    scale: float,
+) -> None:
+    """Cast parallel rays, four per pixel; the nearest solid wins, lit from above and from the camera."""
+    rows, columns = 2 * sprite.shape[0], 2 * sprite.shape[1]
+    nearest = np.full((rows, columns), -1e9)
+    parts = np.full((rows, columns), -1)
+    lights, turns = np.zeros((rows, columns)), np.zeros((rows, columns))
+    right, up, towards = axes[0], axes[1], axes[2]
+    normal, start = np.zeros(3), np.zeros(3)
+    for index in range(len(shapes)):
+        centre, shrink = shapes[index, :3], 1 / shapes[index, 3:6]
+        step = towards * shrink
+        a = step[0] ** 2 + step[1] ** 2 + step[2] ** 2
+        part, box = int(shapes[index, 6]), shapes[index, 7] > 0
+        left = max(0, int(anchor[0] + (middles[index, 0] - reach[index, 0]) * scale))
+        stop = min(columns, int(anchor[0] + (middles[index, 0] + reach[index, 0]) * scale) + 2)
+        top = max(0, int(anchor[1] - (middles[index, 1] + reach[index, 1]) * scale))
+        bottom = min(rows, int(anchor[1] - (middles[index, 1] - reach[index, 1]) * scale) + 2)
+        for row in range(top, bottom):
+            for column in range(left, stop):
+                across, upward = (column + 0.5 - anchor[0]) / scale, (anchor[1] - row - 0.5) / scale
+                for axis in range(3):
+                    start[axis] = (across * right[axis] + upward * up[axis] - centre[axis]) * shrink[axis]
+                if box:
+                    enter, leave, face = -1e9, 1e9, 0
+                    for axis in range(3):
+                        if abs(step[axis]) < 1e-9:
+                            if abs(start[axis]) > 1:
+                                leave = -1e9
+                            continue
+                        one, other = (-1 - start[axis]) / step[axis], (1 - start[axis]) / step[axis]
+                        enter = max(enter, min(one, other))
+                        if max(one, other) < leave:
+                            leave, face = max(one, other), axis
+                    if leave < enter or leave <= nearest[row, column]:
+                        continue
+                    distance = leave
+                    normal[:] = 0
+                    normal[face] = 1 if step[face] > 0 else -1
+                else:
+                    b = start[0] * step[0] + start[1] * step[1] + start[2] * step[2]
+                    inside = b * b - a * (start[0] ** 2 + start[1] ** 2 + start[2] ** 2 - 1)
+                    if inside < 0:
+                        continue
+                    distance = (-b + np.sqrt(inside)) / a
+                    if distance <= nearest[row, column]:
+                        continue
+                    for axis in range(3):
+                        normal[axis] = (start[axis] + distance * step[axis]) * shrink[axis]
+                    length = np.sqrt(normal[0] ** 2 + normal[1] ** 2 + normal[2] ** 2)
+                    for axis in range(3):
+                        normal[axis] /= length
+                nearest[row, column] = distance
+                facing = normal[0] * towards[0] + normal[1] * towards[1] + normal[2] * towards[2]
+                parts[row, column] = part
+                lights[row, column] = min(1.0, max(0.12, 0.48 + 0.3 * normal[1] + 0.22 * facing))
+                turns[row, column] = normal[0] * right[0] + normal[1] * right[1] + normal[2] * right[2]
+    sprite[..., PARTS + 1] = 128
+    for row in range(rows):
+        for column in range(columns):
+            if parts[row, column] >= 0:
+                texel = sprite[row // 2, column // 2]
+                texel[parts[row, column]] += 63.75 * lights[row, column]
+                texel[PARTS] += 63.75
+                texel[PARTS + 1] += 31.75 * turns[row, column]

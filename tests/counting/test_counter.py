@@ -1,0 +1,302 @@
+"""The counter: anything that is a picture in, a Result out, and the same number whatever way it came in."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+import gbdgc
+from gbdgc import Counter, Result, checkpoint
+from gbdgc.errors import InputError
+from gbdgc.evaluation import count_dataset
+from gbdgc.models import build_network
+
+Picture = NDArray[np.uint8]
+
+
+@pytest.fixture(scope="module")
+def counter(model: Path) -> Counter:
+    return Counter.load(model, device="cpu")
+
+
+@pytest.fixture
+def street(pictures: list[Picture], tmp_path: Path) -> Path:
+    path = tmp_path / "street.png"
+    Image.fromarray(pictures[0]).save(path)
+    return path
+
+
+# What goes in
+
+
+def test_a_path_a_picture_an_array_and_bytes_count_the_same(counter: Counter, street: Path) -> None:
+    pixels = np.asarray(Image.open(street))
+    kinds = [street, str(street), Image.open(street), pixels, street.read_bytes()]
+    results = [counter(kind) for kind in kinds]
+    assert {result.count for result in results} == {results[0].count}
+    assert all(type(result) is Result for result in results)
+    assert results[0].source == results[1].source == results[2].source == str(street)
+    assert results[3].source is None
+    assert results[0].milliseconds is not None
+
+
+def test_the_count_is_what_evaluation_reports(
+    counter: Counter, model: Path, pictures: list[Picture], tmp_path: Path
+) -> None:
+    Image.fromarray(pictures[1][:101, :83]).save(tmp_path / "a.png")
+    (tmp_path / "labels.csv").write_text("image,x,y\na.png,3,4\n")
+    data = gbdgc.load_dataset(tmp_path / "labels.csv")
+    row = count_dataset(checkpoint.load_model(model)[0], data)[0]
+    assert counter(tmp_path / "a.png").count == pytest.approx(row.count, rel=1e-5)
+
+
+def test_a_list_gives_a_list_in_its_order_whatever_the_sizes(counter: Counter, pictures: list[Picture]) -> None:
+    mixed = [pictures[0], pictures[1][:90, :50], pictures[2], pictures[3], pictures[4][:17, :200]]
+    alone = [counter(picture).count for picture in mixed]
+    for batch in (1, 2, 8):
+        together = Counter(counter.engine, batch=batch)(mixed)
+        assert [result.count for result in together] == pytest.approx(alone, rel=1e-5)
+        assert [(result.height, result.width) for result in together] == [picture.shape[:2] for picture in mixed]
+    assert [result.count for result in counter(picture for picture in mixed)] == alone  # a generator
+    assert counter([]) == []
+
+
+def test_grey_arrays_and_pictures_with_alpha_are_accepted(counter: Counter, pictures: list[Picture]) -> None:
+    grey = pictures[0].mean(axis=2).astype(np.uint8)
+    assert counter(grey).count == counter(np.stack([grey] * 3, axis=2)).count
+    assert counter(Image.fromarray(pictures[0]).convert("RGBA")).count == counter(pictures[0]).count
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 7), (15, 15), (16, 16), (17, 33), (2000, 3), (3, 2000)])
+def test_pictures_of_any_size_are_counted(counter: Counter, size: tuple[int, int]) -> None:
+    result = counter(np.full((*size, 3), 90, dtype=np.uint8))
+    assert result.density.shape == size
+    assert np.isfinite(result.count)
+
+
+def test_a_picture_taken_sideways_is_turned_upright(counter: Counter, pictures: list[Picture], tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    sideways = Image.fromarray(np.rot90(pictures[0]).copy())
+    sideways.save(tmp_path / "a.png", exif=exif)
+    upright = counter(pictures[0])
+    for turned in (counter(tmp_path / "a.png"), counter(Image.open(tmp_path / "a.png"))):
+        assert (turned.width, turned.height) == (upright.width, upright.height)
+        assert turned.count == upright.count
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.zeros((8, 8, 3)), r"float64: give eight bits .*astype\('uint8'\)"),
+        (np.zeros((8, 8, 4), np.uint8), "8 x 8 x 4: give rows x columns x 3"),
+        (np.zeros((2, 8, 8, 3), np.uint8), "a list of pictures gives a list"),
+        (np.zeros((0, 8, 3), np.uint8), "nothing in it"),
+        ("nowhere.jpg", "nowhere.jpg: no such file"),
+        (b"not a picture", "not a picture"),
+        ([3], "cannot count a int"),
+        (None, "cannot count a NoneType"),
+    ],
+)
+def test_what_is_no_picture_is_refused_with_a_reason(counter: Counter, wrong: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        counter(wrong)  # type: ignore[call-overload]
+
+
+def test_a_damaged_picture_that_pillow_has_opened_is_named(counter: Counter, street: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(street.read_bytes()[:2000])
+    with pytest.raises(InputError, match=r"broken\.png: damaged or truncated"):
+        counter(Image.open(broken))
+
+
+def test_a_result_does_not_wait_for_the_next_picture(counter: Counter, pictures: list[Picture]) -> None:
+    asked: list[int] = []
+
+    def coming() -> Iterator[Picture]:
+        for number, picture in enumerate(pictures[:3]):
+            asked.append(number)
+            yield picture
+
+    next(counter.each(coming()))
+    assert asked == [0]
+
+
+def test_a_bad_picture_does_not_lose_those_before_it(model: Path, pictures: list[Picture]) -> None:
+    results = Counter.load(model, batch=8).each([*pictures[:2], "nowhere.jpg", pictures[2]])
+    assert [next(results).width for _ in range(2)] == [160, 160]
+    with pytest.raises(InputError, match="nowhere"):
+        next(results)
+
+
+# What comes out
+
+
+def test_the_density_has_the_size_of_the_picture_and_sums_to_the_count(
+    counter: Counter, pictures: list[Picture]
+) -> None:
+    result = counter(pictures[0][:101, :99])
+    assert result.density.shape == (101, 99)
+    assert result.density.sum(dtype=np.float64) == pytest.approx(result.count, rel=1e-6)
+    assert result.count > 0
+
+
+def test_a_model_with_a_limit_on_sides_sees_the_picture_smaller(model: Path, pictures: list[Picture]) -> None:
+    large = np.asarray(Image.fromarray(pictures[0]).resize((640, 512)))
+    limited = Counter.load(model, device="cpu", max_side=160)(large)
+    as_seen = Counter.load(model, device="cpu")(
+        np.asarray(Image.fromarray(large).resize((160, 128), Image.Resampling.BILINEAR))
+    )
+    assert limited.count == pytest.approx(as_seen.count, rel=1e-4)
+    assert limited.density.shape == (512, 640)
+    assert limited.image is not None
+    assert limited.image.shape == large.shape
+    top = [(0, 0), (640, 0), (640, 256), (0, 256)]
+    assert limited.count_in(top) == pytest.approx(as_seen.density[:64].sum(), rel=1e-3)
+
+
+def test_a_picture_over_the_tile_is_counted_in_windows(model: Path, pictures: list[Picture]) -> None:
+    image = np.tile(np.concatenate(pictures[:4], axis=1), (4, 1, 1))
+    whole, windows = Counter.load(model, device="cpu"), Counter.load(model, device="cpu", tile=384)
+    assert windows(image).count == pytest.approx(whole(image).count, rel=0.005)
+
+
+def test_a_picture_like_those_of_training_is_trusted(counter: Counter, pictures: list[Picture]) -> None:
+    for domain in (0, 1):
+        result = counter(pictures[domain])
+        assert result.domain == domain
+        assert result.novelty is not None
+        assert 0 <= result.novelty < 0.9
+        assert result.warnings == ()
+
+
+def test_a_picture_unlike_those_of_training_is_warned_of(counter: Counter) -> None:
+    result = counter(np.zeros((64, 64, 3), np.uint8))
+    assert result.novelty is not None
+    assert 0.99 < result.novelty <= 1
+    (warning,) = result.warnings
+    assert "unlike the pictures the model was trained on" in warning
+
+
+def test_a_model_without_a_training_cloud_says_nothing_of_trust(tmp_path: Path, pictures: list[Picture]) -> None:
+    build = {"backbone": "compact", "dim": 16, "codewords": 16}
+    network = build_network(**build, pretrained=False)
+    checkpoint.save_model(tmp_path / "best.safetensors", network, build, {}, {})
+    result = Counter.load(tmp_path, device="cpu")(pictures[0])
+    assert result.domain is None
+    assert result.novelty is None
+    assert result.warnings == ()
+
+
+# Loading
+
+
+def test_an_unknown_engine_and_a_missing_file_are_named(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"engine 'tensorrt': .* torch, onnx, openvino"):
+        Counter.load(model, engine="tensorrt")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"gone\.safetensors: no such file"):
+        Counter.load(tmp_path / "gone.safetensors")
+    with pytest.raises(InputError, match=r"gone\.onnx: no such file"):
+        Counter.load(tmp_path / "gone.onnx")
+    with pytest.raises(InputError, match="made for onnx, not for torch"):
+        Counter.load(tmp_path / "gone.onnx", engine="torch")
+    with pytest.raises(InputError, match="device 'abacus'"):
+        Counter.load(model, device="abacus")
+    with pytest.raises(InputError, match="threads=0: at least one"):
+        Counter.load(model, threads=0)
+    for side in (0, -5):
+        with pytest.raises(InputError, match=f"max_side={side}: a side has at least one pixel; give None"):
+            Counter.load(model, max_side=side)
+
+
+def test_the_bundled_model_is_loaded_by_default_or_its_absence_explained(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pictures: list[Picture]
+) -> None:
+    monkeypatch.setattr("gbdgc.counting.counter.files", lambda package: tmp_path)
+    with pytest.raises(InputError, match=r"no bundled model; train one \(docs/training\.md\) and give its run folder"):
+        Counter.load()
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "bundled.safetensors").write_bytes(model.read_bytes())
+    assert Counter.load(device="cpu")(pictures[0]).count > 0
+
+
+# Streams
+
+
+def test_a_video_gives_results_with_time_and_a_smoothed_count(
+    counter: Counter, pictures: list[Picture], tmp_path: Path
+) -> None:
+    pytest.importorskip("av")
+    from gbdgc.counting.video import VideoWriter
+
+    with VideoWriter(tmp_path / "walk.mp4", fps=10, size=(160, 128)) as video:
+        for number in range(30):
+            video.write(pictures[number // 10])
+    results = list(counter.stream(tmp_path / "walk.mp4", every=1.0))
+    assert [result.time for result in results] == pytest.approx([0, 1, 2], abs=0.06)
+    assert all(result.count > 0 and result.smoothed is not None for result in results)
+    assert results[0].smoothed == pytest.approx(results[0].count)
+    assert results[0].source == str(tmp_path / "walk.mp4")
+    assert results[2].to_dict()["time"] == results[2].time
+
+
+def test_a_result_names_a_stream_without_its_password(
+    counter: Counter, pictures: list[Picture], tmp_path: Path
+) -> None:
+    pytest.importorskip("av")
+    from gbdgc.counting.video import VideoWriter
+
+    with VideoWriter(tmp_path / "walk.mp4", fps=10, size=(160, 128)) as video:
+        video.write(pictures[0])
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever).start()
+        place = f"127.0.0.1:{server.server_port}/walk.mp4"
+        try:
+            address = f"http://guard:secret@{place}?user=guard&pwd=secret"
+            (result,) = counter.stream(address, live=False)
+        finally:
+            server.shutdown()
+    assert result.source == result.to_dict()["source"] == f"http://***@{place}?user=guard&pwd=***"
+
+
+def test_the_limit_on_pixels_holds_for_videos_too(model: Path, pictures: list[Picture], tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    from gbdgc.counting.video import VideoWriter
+
+    with VideoWriter(tmp_path / "walk.mp4", fps=10, size=(160, 128)) as video:
+        video.write(pictures[0])
+    small = Counter.load(model, max_pixels=20_000)
+    with pytest.raises(InputError, match=r"walk\.mp4: 160 x 128 is over the limit of 20,000 pixels"):
+        next(small.stream(tmp_path / "walk.mp4"))
+    assert next(small.stream(tmp_path / "walk.mp4", max_pixels=30_000)).width == 160
+
+
+# Memory
+
+
+@pytest.mark.slow
+def test_a_picture_of_144_megapixels_is_counted_in_under_two_gigabytes(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "large.jpg"
+    encoded = BytesIO()
+    Image.effect_noise((400, 400), 80).convert("RGB").resize((12_000, 12_000)).save(encoded, "JPEG", quality=80)
+    path.write_bytes(encoded.getvalue())
+    program = (
+        "import re, sys, gbdgc\n"
+        "result = gbdgc.Counter.load(sys.argv[1], device='cpu')(sys.argv[2])\n"
+        "assert (result.width, result.height, result.stride) == (12000, 12000, 4) and result.count > 0\n"
+        # Not getrusage: its mark begins with the memory of the process that forked this one.
+        "print(int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) * 1024)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, model, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 2e9

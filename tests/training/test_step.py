@@ -41,7 +41,7 @@ def make_runner(method: str = "gbdgc", backbone: str = "compact", dropout: float
 
 def gradients(runner: Runner, batch: Batch, micro_batch: int | None) -> tuple[dict[str, float], torch.Tensor]:
     runner.network.zero_grad()
-    losses, _ = backward(runner, batch, micro_batch=micro_batch, seed=7)
+    losses = backward(runner, batch, micro_batch=micro_batch, seed=7).losses
     return losses, torch.cat([p.grad.flatten() for p in runner.network.parameters() if p.grad is not None])
 
 
@@ -62,9 +62,9 @@ def test_both_passes_over_a_micro_batch_see_the_same_dropout(monkeypatch: pytest
     seen: list[dict[str, torch.Tensor]] = []
 
     def forward(*arguments: Any) -> Any:
-        partial, levels = original(*arguments)
+        partial, output = original(*arguments)
         seen.append({name: value.detach().clone() for name, value in partial.descriptors.items()})
-        return partial, levels
+        return partial, output
 
     original = step._forward
     monkeypatch.setattr(step, "_forward", forward)
@@ -85,8 +85,9 @@ def test_every_method_trains_with_every_backbone_for_two_steps(method: str, back
     expected = runner.method.weights.keys() - (set() if runner.network.occupancy else {"occupancy"})
     for number in range(2):
         optimizer.zero_grad()
-        losses, statistics = backward(runner, batch, micro_batch=None, seed=number, with_statistics=True)
+        losses, counts, statistics = backward(runner, batch, micro_batch=None, seed=number, with_statistics=True)
         assert losses.keys() == expected
+        assert len(counts) == 4
         assert statistics is not None
         assert len(statistics) == 4
         optimizer.step()

@@ -140,7 +140,7 @@ def make_fabric(config: Config, devices: int) -> Fabric:
         devices=local if under_torchrun else devices,
         num_nodes=everywhere // local if under_torchrun else 1,
         strategy="ddp" if devices > 1 or under_torchrun else "auto",
-        precision=cast(Any, config.train.precision),
+        precision=cast(Any, choose_precision(config, trial=False)),
     )
     fabric.launch()
     return fabric

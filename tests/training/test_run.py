@@ -286,7 +286,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
         ({"discovery__partition": "bals"}, "discovery.partition=bals: there is no such partition; choose one of balls"),
         ({"train__precision": "16-mixed"}, "train.precision=16-mixed: 16 bits need a graphics card"),
         ({"data__repeats": 0}, "data.repeats=0: at least one crop"),
-        ({"data__shares": [0.5, 0.5]}, "data.shares=[0.5, 0.5]: one share for each of the 1 sources"),
+        ({"data__shares": [0.5, 0.5]}, "one share for each of the 1 sources"),
         ({"data__exclude": ["nobody"]}, "data.exclude: nobody: no source has a picture of that id"),
         ({"data__max_side": 0}, "data.max_side=0: at least one pixel"),
         ({"train__clip_norm": -1.0}, "train.clip_norm=-1.0: above 0"),

@@ -154,7 +154,7 @@ def watch_early(state: TrainState, counts_B: torch.Tensor, people_BHW: torch.Ten
         return
     if predicted.max() < 0.01 * truth.max():
         seen = "the network counts nobody"
-    elif predicted.std() < 0.05 * truth.std() and abs(np.corrcoef(predicted, truth)[0, 1]) < 0.5:
+    elif predicted.std() < 0.05 * truth.std():
         seen = f"the network counts about {predicted.mean():.1f} people whatever it sees"
     else:
         return

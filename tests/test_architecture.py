@@ -11,10 +11,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "gbdgc"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("files", "memory"),
-    ("config", "published", "domains", "losses", "runs", "progress"),
+    ("published", "domains", "runs", "progress"),
     ("data", "synthetic", "models", "descriptors"),
     ("methods", "checkpoint"),
-    ("counting",),
+    ("config", "counting"),
     ("evaluation",),
     ("training",),
     ("benchmark",),

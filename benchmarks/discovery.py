@@ -18,8 +18,8 @@ from rich.table import Table
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
+from descriptors import draw_descriptors
 from gbdgc.domains import GranularBallDomains, divide
-from gbdgc.domains.drawn import draw_descriptors
 from gbdgc.domains.inputs import count_domains
 from gbdgc.progress import stderr, stdout
 from timing import fastest, verdict

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import adjusted_rand_score
 
+from descriptors import CONDITIONS, draw_descriptors
 from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains, align_labels, stability
-from gbdgc.domains.drawn import CONDITIONS, draw_descriptors
 from gbdgc.errors import GbdgcWarning
 from gbdgc.progress import stdout, track
 

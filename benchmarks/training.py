@@ -1,6 +1,6 @@
 """Steps and discovery, side by side in one run on the CPU.
 
-    python benchmarks/training.py [--rounds 3] [--backbones vgg16 compact]
+    python benchmarks/training.py [--rounds 3] [--backbones vgg16 compact] [--threads 1]
 
 The ratios count, not the seconds: both sides of each are measured in turns. VGG16 takes seconds a picture on two cores,
 so its batches are small; every part of a step grows with the batch alike.
@@ -11,33 +11,48 @@ from functools import partial
 
 import torch
 from lightning_fabric import Fabric
+from torch import nn
 
+from former_compact import FormerCompact
 from gbdgc.data.loading import Batch
 from gbdgc.descriptors import channel_statistics, describe
 from gbdgc.domains import GranularBallDomains
 from gbdgc.memory import keep_freed_memory
-from gbdgc.methods import build_method
-from gbdgc.models import DENSITY_SCALE, build_network
+from gbdgc.methods import MethodOptions, build_method
+from gbdgc.models import Network, build_network
 from gbdgc.training.step import Runner, backward
 from timing import fastest, verdict
 
-CROP, PICTURES, DESCRIPTOR_SIZE = 320, 300, 224
+PICTURES, DESCRIPTOR_SIZE = 300, 224
 BATCH = {"vgg16": 2, "compact": 8}
+CROP = {"vgg16": 320, "compact": 256}
+OPTIONS = {"vgg16": {}, "compact": {"frozen_blocks": 3}}
+LOSS = {"vgg16": "squared", "compact": "poisson"}
 STEP_LIMIT = {"vgg16": 1.10, "compact": 1.25}
 
 
 def make_runner(backbone: str, method: str) -> Runner:
     torch.manual_seed(0)
-    chosen = build_method(method)
-    network = build_network(backbone, pretrained=False, **chosen.network_options).train()
+    chosen = build_method(MethodOptions(name=method, density=LOSS[backbone]))
+    network = build_network(backbone, pretrained=False, **chosen.network_options, **OPTIONS[backbone])
+    freeze(network, backbone)
     fabric = Fabric(accelerator="cpu", devices=1)
-    return Runner(fabric, network, fabric.setup_module(network), chosen)
+    return Runner(fabric, network.train(), fabric.setup_module(network), chosen)
 
 
-def make_batch(size: int) -> Batch:
-    images = torch.randn(size, 3, CROP, CROP).contiguous(memory_format=torch.channels_last)
-    density = torch.rand(size, CROP, CROP) / 1000
-    return Batch(images, density, torch.arange(size) % 2, [str(number) for number in range(size)])
+def freeze(network: Network, backbone: str) -> None:
+    """Freeze what training from ImageNet weights freezes; random weights are left to learn otherwise."""
+    if backbone == "compact":
+        encoder = network.backbone.encoder
+        for part in (encoder.stem, *encoder.blocks[: OPTIONS[backbone]["frozen_blocks"]]):
+            part.requires_grad_(False)
+
+
+def make_batch(backbone: str, cell: int) -> Batch:
+    size, crop = BATCH[backbone], CROP[backbone]
+    images = torch.randn(size, 3, crop, crop).contiguous(memory_format=torch.channels_last)
+    people = cell**2 * torch.rand(size, crop // cell, crop // cell) / 1000
+    return Batch(images, people, torch.arange(size) % 2, [str(number) for number in range(size)])
 
 
 def step(runner: Runner, batch: Batch, with_statistics: bool = False) -> None:
@@ -49,25 +64,44 @@ def bare_step(runner: Runner, batch: Batch) -> None:
     """The same layers and the squared error, with nothing of ours around them."""
     runner.network.zero_grad()
     density = runner.network(batch.images).density[:, 0]
-    (density - batch.density * DENSITY_SCALE).square().mean().backward()
+    (density - batch.people).square().mean().backward()
+
+
+def former_step(network: nn.Module, batch: Batch) -> None:
+    network.zero_grad()
+    network(batch.images).square().mean().backward()
+
+
+def encoder_step(encoder: nn.Module, batch: Batch) -> None:
+    encoder.zero_grad()
+    torch.stack([level.square().mean() for level in encoder(batch.images)]).sum().backward()
 
 
 def compare_steps(backbone: str, rounds: int) -> None:
     gbdgc, erm = make_runner(backbone, "gbdgc"), make_runner(backbone, "erm")
-    batch = make_batch(BATCH[backbone])
+    batch = make_batch(backbone, erm.network.backbone.cell)
     works = [partial(step, gbdgc, batch), partial(step, erm, batch), partial(bare_step, erm, batch)]
+    if backbone == "compact":
+        works.append(partial(encoder_step, erm.network.backbone.encoder, batch))
+        works.append(partial(former_step, FormerCompact().train(), batch))
     for work in works:
         work()  # the first time allocates and chooses kernels
-    ours, plain, bare = fastest(*works, rounds=rounds)
-    print(f"{backbone}, batches of {BATCH[backbone]} crops of {CROP}: erm step {plain:.2f} s")
+    ours, plain, bare, *others = fastest(*works, rounds=rounds)
+    print(f"{backbone}, batches of {BATCH[backbone]} crops of {CROP[backbone]}: erm step {plain:.2f} s")
     verdict("gbdgc step / erm step", ours / plain, at_most=STEP_LIMIT[backbone])
     verdict("erm step / bare forward and backward of its layers", plain / bare, at_most=1.05)
+    if others:
+        encoder, former = others
+        verdict("erm step / its encoder's forward and backward", plain / encoder, at_most=1.7)
+        verdict("gbdgc step / its encoder's forward and backward", ours / encoder, at_most=1.7)
+        verdict("crops per second, erm / the network before", former / plain, at_least=2.3)
+        verdict("crops per second, gbdgc / the network before", former / ours, at_least=2.3)
 
 
 def share_of_discovery(backbone: str, rounds: int) -> None:
     runner = make_runner(backbone, "gbdgc")
+    batch = make_batch(backbone, runner.network.backbone.cell)
     size = BATCH[backbone]
-    batch = make_batch(size)
     small = torch.randn(size, 3, DESCRIPTOR_SIZE, DESCRIPTOR_SIZE).contiguous(memory_format=torch.channels_last)
     _, z_ND = describe(runner.network, [(batch.ids, small)])
     cloud = torch.randn(PICTURES, z_ND.shape[1]).numpy()
@@ -94,8 +128,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--backbones", nargs="+", default=list(BATCH))
+    parser.add_argument("--threads", type=int, help="threads of torch; all cores unless given")
     arguments = parser.parse_args()
     keep_freed_memory()  # as every run does
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
     for backbone in arguments.backbones:
         compare_steps(backbone, arguments.rounds)
     if "vgg16" in arguments.backbones:

@@ -11,10 +11,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "gbdgc"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("files", "memory"),
-    ("config", "published", "domains", "losses", "runs", "progress"),
+    ("published", "domains", "runs", "progress"),
     ("data", "synthetic", "models", "descriptors"),
     ("methods", "checkpoint"),
-    ("counting",),
+    ("config", "counting"),
     ("evaluation",),
     ("training",),
     ("benchmark",),
@@ -82,6 +82,12 @@ def test_counting_without_torch_is_possible(path: Path) -> None:
 def test_only_the_conductors_see_the_config(path: Path) -> None:
     if "config" in parts_used(path):
         assert part_of(path) in {"training", "benchmark", "cli", "demo"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_commands_change_the_whole_process(path: Path) -> None:
+    if "memory" in parts_used(path):
+        assert part_of(path) in {"cli", "demo"}
 
 
 def test_there_is_no_drawer_for_odds_and_ends() -> None:

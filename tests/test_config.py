@@ -6,6 +6,7 @@ import pytest
 
 from gbdgc.config import Config, find_config, load_config, presets, save_config
 from gbdgc.errors import InputError, UsageError
+from gbdgc.training.state import build_partition
 
 
 @pytest.fixture
@@ -16,8 +17,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_overrides_win_over_the_file_and_the_file_over_defaults(file: Path) -> None:
-    config = load_config(file, ["train.epochs=5", "discovery.descriptors=online", "data.scale=[0.5,2.0]"])
-    assert (config.train.epochs, config.discovery.descriptors, config.data.scale) == (5, "online", [0.5, 2.0])
+    config = load_config(file, ["train.epochs=5", "discovery.descriptors=online", "augmentation.scale=[0.5,2.0]"])
+    assert (config.train.epochs, config.discovery.descriptors, config.augmentation.scale) == (5, "online", [0.5, 2.0])
     assert config.data.source == ["crowds"]
     assert config.train.batch_size == 32
 
@@ -38,7 +39,7 @@ def test_what_is_saved_is_what_is_read(file: Path, tmp_path: Path) -> None:
         ("train.epoch=5", r"no setting 'train.epoch'; did you mean train.epochs\?"),
         ("trian.epochs=5", r"did you mean train.epochs\?"),
         ("train.epochs=five", r"^train.epochs=five: Value 'five'"),
-        ("discovery.partition=bals", r"discovery.partition.*expected one of \['balls', 'kmeans', 'random'\]"),
+        ("discovery.mode=stabel", r"discovery.mode.*expected one of \['paper', 'stable'\]"),
         ("epochs", r"'epochs' is not an override; write key.sub=value"),
     ],
 )
@@ -57,6 +58,12 @@ def test_a_file_that_is_no_yaml_or_misses_its_name_says_so(tmp_path: Path) -> No
     (tmp_path / "nameless.yaml").write_text("data: {source: a}")
     with pytest.raises(InputError, match=r"nameless\.yaml: name: missing; write one, such as name: mine"):
         load_config(tmp_path / "nameless.yaml")
+
+
+def test_an_override_that_is_a_mapping_replaces_the_presets() -> None:
+    assert load_config("compact_sha").model.options == {"frozen_blocks": 3}
+    assert load_config("compact_sha", ["model.options={}"]).model.options == {}
+    assert load_config("compact_sha", ["model.options.frozen_blocks=1"]).model.options == {"frozen_blocks": 1}
 
 
 def test_presets_are_found_by_name_and_a_misspelt_one_is_met_with_the_right_one() -> None:
@@ -83,8 +90,9 @@ def test_the_papers_presets_are_the_papers(name: str, k: int) -> None:
     train = config.train
     assert (train.epochs, train.batch_size, train.optimizer, train.selection) == (200, 32, "adam", "last")
     assert (train.learning_rate, train.weight_decay) == (1e-5, 1e-4)
-    assert (config.data.crop, config.data.flip, config.data.validation) == (320, 0.5, 0)
-    assert (config.discovery.n_domains, config.discovery.split_margin, config.discovery.mode) == (k, 1.05, "paper")
+    assert (config.augmentation.crop, config.augmentation.flip, config.data.validation) == (320, 0.5, 0)
+    balls = build_partition(config).get_params()
+    assert (balls["n_domains"], balls["n_components"], balls["split_margin"], balls["mode"]) == (k, 256, 1.05, "paper")
     assert (config.model.backbone, config.model.dim, config.model.codewords) == ("vgg16", 256, 1024)
 
 

@@ -33,7 +33,7 @@ def test_a_flat_channel_has_a_small_but_positive_deviation() -> None:
     assert channel_statistics([torch.ones(1, 1, 4, 4)])[0].tolist() == pytest.approx([1.0, 1e-5**0.5])
 
 
-@pytest.mark.parametrize(("levels", "channels"), [("encoder", 24 + 40 + 112), ("decoder", 64 + 96 + 128), ("style", 8)])
+@pytest.mark.parametrize(("levels", "channels"), [("encoder", 24 + 40 + 112), ("decoder", 3 * 96), ("style", 8)])
 def test_every_image_gets_one_row(network: Network, levels, channels: int) -> None:  # type: ignore[no-untyped-def]
     ids, z = describe(network, batches(), levels)
     assert ids == ["a", "b", "c"]

@@ -1,6 +1,7 @@
 """The settings of a training run: typed, with defaults, from YAML and `key.sub=value` overrides.
 
-Only `training`, `benchmark` and the command line see these objects; everything else takes plain arguments.
+Only `training`, `benchmark` and the command line see these objects; everything else takes plain arguments. A section
+that a component declares itself (`Augmentation`, `MethodOptions`) is that component's own dataclass.
 """
 
 import difflib
@@ -14,8 +15,10 @@ from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
+from gbdgc.data.augmentation import Augmentation
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import atomic_write
+from gbdgc.methods import MethodOptions
 
 _NO_MATTER = (
     "data.workers",
@@ -37,22 +40,18 @@ class DataConfig:
     """The split of the source to train on; `all` takes every labelled picture, and so does data without any split."""
     validation: float = 0.1
     """The share of the source kept aside to choose the model by; 0 keeps nothing aside."""
+    exclude: list[str] = field(default_factory=list)
+    """Pictures to leave out, by their ids: known mistakes in the labels."""
     max_side: int | None = None
     """Pictures with a longer side are made smaller, in training and in evaluation. The most sensitive switch of all."""
     kernel: int = 15
     sigma: float = 4.0
     adaptive: bool = False
     """Widths of the density kernel by the distance to the neighbours."""
-    crop: int = 320
-    scale: list[float] = field(default_factory=lambda: [1.0, 1.0])
-    flip: float = 0.5
-    brightness: float = 0.0
-    contrast: float = 0.0
-    saturation: float = 0.0
-    hue: float = 0.0
-    grey: float = 0.0
-    blur: float = 0.0
-    noise: float = 0.0
+    repeats: int = 1
+    """How many crops of each picture make an epoch."""
+    shares: list[float] | None = None
+    """How much of an epoch each source makes up, in the order of `source`; None goes by their numbers of pictures."""
     balanced: bool = False
     """Fill batches with the pseudo-domains in equal parts."""
     cache_gigabytes: float = 2.0
@@ -71,32 +70,16 @@ class ModelConfig:
     codewords: int | None = None
     """Both as suits the backbone unless given: 256 and 1024 for vgg16, 128 and 256 for compact."""
     dropout: float = 0.5
-    revive: bool = False
-    """Let places where the density fell to zero learn again, which a plain ReLU forbids: for sparse crowds."""
     options: dict[str, Any] = field(default_factory=dict)
     """Further arguments of the backbone."""
-
-
-@dataclass
-class MethodConfig:
-    """What is minimised. A weight of 0 switches a term off."""
-
-    name: str = "gbdgc"
-    codebook: bool = True
-    semantic: float = 0.02
-    style: float = 0.1
-    orthogonality: float = 0.1
-    alignment: Literal["paper", "count_free"] = "paper"
-    style_form: Literal["paper", "separated"] = "paper"
-    count: float = 0.0
-    """Weight of the counts' absolute error beside the density's squared one: ours, not the paper's."""
 
 
 @dataclass
 class DiscoveryConfig:
     """How the latent domains are found."""
 
-    partition: Literal["balls", "kmeans", "random"] = "balls"
+    partition: str = "balls"
+    """A name in `PARTITIONS`: balls, kmeans or random."""
     n_domains: int | None = None
     """None: the fourth root of the number of pictures."""
     mode: Literal["paper", "stable"] = "paper"
@@ -104,10 +87,11 @@ class DiscoveryConfig:
     """From an own pass over the source, or gathered from the training pass itself at no cost."""
     levels: Literal["encoder", "decoder", "style"] = "encoder"
     image_size: int = 224
-    n_components: int = 256
-    split_margin: float = 1.05
-    max_depth: int = 8
-    min_ball_size: int = 1
+    n_components: int | None = None
+    split_margin: float | None = None
+    max_depth: int | None = None
+    min_ball_size: int | None = None
+    """These four as the estimator has them unless given: see `GranularBallDomains`."""
 
 
 @dataclass
@@ -128,12 +112,14 @@ class TrainConfig:
     """Of the codebook and the density head; None: the same as the rest. Density peaks at 10 (x 1000) over a head, and
     the head's weights start near 0: at the rate of the rest a short schedule ends before they have come that far."""
     weight_decay: float = 1e-4
-    schedule: Literal["constant", "onecycle"] = "constant"
+    schedule: Literal["constant", "onecycle", "cosine"] = "constant"
+    """constant; one cycle; or cosine: a short linear rise, then half a cosine to zero."""
     clip_norm: float | None = None
     average: float = 0.0
     """Decay of the running average of the weights that is validated and kept; 0: the weights themselves."""
     precision: str = "auto"
-    """auto: on graphics cards bf16, or fp16 where they lack it; 32 bits on CPUs."""
+    """auto: on graphics cards bf16, or fp16 where they lack it; on CPUs that have bf16 whatever a trial shows to be
+    faster; else 32 bits. The run's own config.yaml says what was taken."""
     selection: Literal["validation", "last"] = "last"
     """How the model of the run is chosen: by the source alone."""
     keep_epochs: int = 0
@@ -149,8 +135,9 @@ class Config:
 
     name: str = MISSING
     data: DataConfig = field(default_factory=DataConfig)
+    augmentation: Augmentation = field(default_factory=Augmentation)
     model: ModelConfig = field(default_factory=ModelConfig)
-    method: MethodConfig = field(default_factory=MethodConfig)
+    method: MethodOptions = field(default_factory=MethodOptions)
     discovery: DiscoveryConfig = field(default_factory=DiscoveryConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 
@@ -177,7 +164,10 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
         if advice := _unknown(key):
             raise UsageError(advice)
     try:
-        settings = OmegaConf.merge(given, OmegaConf.from_dotlist(list(overrides)))
+        settings = OmegaConf.merge(given)
+        parsed = OmegaConf.from_dotlist(list(overrides))
+        for key in overridden:  # an override replaces, also where it is a mapping
+            OmegaConf.update(settings, key, OmegaConf.select(parsed, key), merge=False)
         if isinstance(single := OmegaConf.select(settings, "data.source", throw_on_missing=False), str):
             OmegaConf.update(settings, "data.source", [single])
         return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), settings)))

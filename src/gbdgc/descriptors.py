@@ -78,5 +78,5 @@ def describe(
     finally:
         network.train(was_training)
     if not rows:
-        raise InputError("there are no images to describe: the data set is empty")
+        raise InputError("", "there are no images to describe: the data set is empty")
     return ids, np.concatenate(rows)

@@ -21,6 +21,14 @@ _FRESH_SECONDS = 60
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
+MAX_PIXELS = 200_000_000
+"""Larger pictures are refused unless the caller says otherwise."""
+
+
+def natural_order(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
+    """Return a sorting key in which numbers count as numbers: IMG_2 before IMG_10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", os.fspath(path))]
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:

@@ -270,13 +270,6 @@ def test_data_that_are_not_there_are_named(run, arguments):
     assert answer.stdout == ""
 
 
-def test_the_limit_on_pixels_is_that_of_the_library():
-    from gbdgc.cli.data import MAX_PIXELS
-    from gbdgc.data import images
-
-    assert MAX_PIXELS == images.MAX_PIXELS
-
-
 def test_help_of_the_commands_imports_nothing_heavy():
     probe = (
         "import sys\nsys.argv = ['gbdgc', 'data', '--help']\nfrom gbdgc.cli import main\n"

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from descriptors import draw_descriptors
 from gbdgc.cli.domains import domains
 from gbdgc.cli.feature_table import read_feature_table
-from gbdgc.domains.drawn import draw_descriptors
 from gbdgc.errors import InputError, UsageError
 
 Z = draw_descriptors(80, n_domains=3, n_features=6, seed=0).epochs[0]

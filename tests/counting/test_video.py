@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from fractions import Fraction
 from itertools import count, pairwise
@@ -21,7 +21,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from gbdgc.counting.video import Frame, Smoother, VideoWriter, frames, is_video, open_source, parse_every, smooth
+from gbdgc.counting.video import Frame, Smoother, VideoWriter, frames, is_video, open_source, parse_every
 from gbdgc.errors import InputError
 
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")
@@ -165,7 +165,7 @@ def test_what_cannot_be_opened_is_refused_at_once(tmp_path: Path, name: str) -> 
 
 def test_a_video_of_too_many_pixels_is_refused_when_it_is_opened(tmp_path: Path) -> None:
     path = make_video(tmp_path / "film.mp4", seconds=0.2)
-    with pytest.raises(InputError, match=r"film\.mp4: 64 x 48 is over the limit of 3,071 pixels; raise --max-pix"):
+    with pytest.raises(InputError, match=r"film\.mp4: 64 x 48 is over the limit of 3,071 pixels; raise max_pixels"):
         frames(path, max_pixels=WIDTH * HEIGHT - 1)
     assert len(list(frames(path, every=0, max_pixels=WIDTH * HEIGHT))) == 2
 
@@ -522,7 +522,7 @@ def test_a_picture_of_another_size_is_scaled(tmp_path: Path) -> None:
     ("name", "fps", "size", "reason"),
     [
         ("a.gif", 10, (64, 48), r"cannot write '\.gif'; choose \.mp4"),
-        ("a.mp4", 0, (64, 48), r"0 pictures a second; .* \(--every\) or write no video \(--no-overlays\)"),
+        ("a.mp4", 0, (64, 48), r"0 pictures per second, .*; choose another time between them, or write no video"),
         ("a.mp4", 10, (0, 48), "nothing to show"),
     ],
 )
@@ -549,6 +549,11 @@ def test_a_time_is_read_in_its_unit(text: str | float, seconds: float) -> None:
 def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
     with pytest.raises(InputError, match=r"every=.*: not a time; write 1s, 500ms"):
         parse_every(text)
+
+
+def smooth(counts: Iterable[float], times: Iterable[float], **options: int) -> list[float]:
+    smoother = Smoother(**options)
+    return [smoother(count, time) for count, time in zip(counts, times, strict=True)]
 
 
 def test_one_wild_count_does_not_move_the_smoothed_count() -> None:

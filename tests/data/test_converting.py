@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from gbdgc.data import Dataset, Sample, load_dataset
-from gbdgc.data.converting import Settings, convert
+from gbdgc.data.converting import ConversionSettings, convert
 from gbdgc.data.images import image_size, read_image
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import claim
 
-SMALL = Settings(max_side=80)
+SMALL = ConversionSettings(max_side=80)
 SIDEWAYS = Image.Exif()
 SIDEWAYS[0x0112] = 6
 
@@ -75,11 +75,11 @@ def test_a_rotated_picture_is_written_upright(tmp_path, save_scene):
 @pytest.mark.parametrize(
     ("settings", "size", "expected"),
     [
-        (Settings(), (4000, 3000), (1920, 1440)),
-        (Settings(), (640, 480), (640, 480)),
-        (Settings(max_side=1024, min_side=512), (300, 200), (768, 512)),
-        (Settings(max_side=1000, min_side=500), (4000, 400), (5000, 500)),
-        (Settings(max_side=10), (100000, 1), (10, 1)),
+        (ConversionSettings(), (4000, 3000), (1920, 1440)),
+        (ConversionSettings(), (640, 480), (640, 480)),
+        (ConversionSettings(max_side=1024, min_side=512), (300, 200), (768, 512)),
+        (ConversionSettings(max_side=1000, min_side=500), (4000, 400), (5000, 500)),
+        (ConversionSettings(max_side=10), (100000, 1), (10, 1)),
     ],
 )
 def test_sides_are_bounded_and_proportions_kept(settings, size, expected):
@@ -91,7 +91,7 @@ def test_sides_are_bounded_and_proportions_kept(settings, size, expected):
 )
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(UsageError):
-        Settings(**wrong)
+        ConversionSettings(**wrong)
 
 
 def test_a_second_run_writes_no_picture_again(source, tmp_path):
@@ -199,7 +199,7 @@ def test_names_that_are_not_text_and_meet_are_kept_apart(tmp_path, save_scene):
 def test_a_strip_that_no_jpeg_could_hold_is_a_problem_of_its_own(tmp_path, save_scene):
     save_scene(tmp_path / "in/good.png", 0)
     save_scene(tmp_path / "in/strip.png", 1, 2000, 2)
-    result = convert(tmp_path / "in", tmp_path / "out", settings=Settings(min_side=100), skip_bad=True)
+    result = convert(tmp_path / "in", tmp_path / "out", settings=ConversionSettings(min_side=100), skip_bad=True)
     assert result.dataset.ids == ["good.png"]
     (problem,) = result.dataset.problems
     assert "strip.png: would be 100000 x 100 pixels, and a JPEG has at most 65500 a side" in problem

@@ -46,7 +46,7 @@ def assert_same_batches(first, second):
     for one, other in zip(first, second, strict=True):
         assert one.ids == other.ids
         assert torch.equal(one.images, other.images)
-        assert torch.equal(one.density, other.density)
+        assert torch.equal(one.people, other.people)
         assert torch.equal(one.domain, other.domain)
 
 
@@ -55,8 +55,8 @@ def test_a_batch_is_what_a_network_takes(dataset):
     assert batch.images.shape == (6, 3, 32, 32)
     assert batch.images.dtype == torch.float32
     assert batch.images.is_contiguous(memory_format=torch.channels_last)
-    assert batch.density.shape == (6, 32, 32)
-    assert batch.density.dtype == torch.float32
+    assert batch.people.shape == (6, 32, 32)
+    assert batch.people.dtype == torch.float32
     assert batch.domain.dtype == torch.int64
     assert len(batch.ids) == 6
 
@@ -68,7 +68,7 @@ def test_without_chance_a_batch_holds_the_pictures_and_their_density_maps(tmp_pa
         for row, id in enumerate(batch.ids):
             sample = dataset.by_id(id)
             np.testing.assert_allclose(batch.images[row], normalise(read_image(sample.image)), atol=1e-6)
-            np.testing.assert_allclose(batch.density[row], density_map(sample.points, 40, 40), atol=1e-7)
+            np.testing.assert_allclose(batch.people[row], density_map(sample.points, 40, 40), atol=1e-7)
 
 
 def test_each_map_holds_whole_heads_also_when_all_are_outside_the_picture(tmp_path):
@@ -81,7 +81,7 @@ def test_each_map_holds_whole_heads_also_when_all_are_outside_the_picture(tmp_pa
 @pytest.mark.parametrize("adaptive", [False, True])
 def test_crops_weigh_whole_heads(dataset, adaptive):
     source = training_set(dataset, adaptive=adaptive)
-    sums = [source.item(id, epoch).density.sum(dtype=np.float64) for id in dataset.ids for epoch in range(3)]
+    sums = [source.item(id, epoch).people.sum(dtype=np.float64) for id in dataset.ids for epoch in range(3)]
     np.testing.assert_allclose(sums, np.round(sums), rtol=1e-4)
     assert max(sums) > 3
 
@@ -95,7 +95,7 @@ def test_adaptive_widths_see_the_neighbours_outside_the_crop(tmp_path):
         sigma=50.0,
         adaptive=True,
     )
-    densest = max((source.item("p", epoch).density for epoch in range(60)), key=np.max)
+    densest = max((source.item("p", epoch).people for epoch in range(60)), key=np.max)
     assert densest.sum() == pytest.approx(1, rel=1e-4)
     # Alone in its crop the head would get the sigma of a lone head, and a flat map.
     assert densest.max() > 1.5 * densest.mean()
@@ -293,7 +293,7 @@ def test_a_limit_on_the_side_shrinks_pictures_and_points_together(tmp_path):
         Dataset([Sample("p", tmp_path / "p.png", 400, 200, points)]), Augmentation(crop=50, flip=0), max_side=100
     )
     assert source.cache.read(source.dataset[0]).shape == (50, 100, 3)
-    densities = [source.item("p", epoch).density for epoch in range(40)]
+    densities = [source.item("p", epoch).people for epoch in range(40)]
     rows = {int(density.argmax()) // 50 for density in densities if density.sum() > 0.5}
     assert rows <= {5, 47}
     assert rows

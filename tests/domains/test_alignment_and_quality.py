@@ -58,7 +58,7 @@ def test_one_domain_separates_nothing():
 
 
 def test_counts_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="one count a sample"):
+    with pytest.raises(ValueError, match="one count per sample"):
         count_separation([0, 1], [5])
 
 

@@ -3,13 +3,14 @@
 import itertools
 
 import numpy as np
+import plain_division
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gbdgc.domains import balls, reference
+from descriptors import CONDITIONS, draw_descriptors
+from gbdgc.domains import balls
 from gbdgc.domains.balls import DivisionRules, divide
-from gbdgc.domains.drawn import CONDITIONS, draw_descriptors
 from gbdgc.domains.tree import REASONS
 
 rules = st.builds(
@@ -48,7 +49,7 @@ def partition(tree, rows=None):
 @given(descriptors(), rules)
 def test_the_kernel_equals_the_reference_ball_for_ball(Z, rules):
     tree = divide(Z, rules)
-    plain = {tuple(ball.members): ball for ball in reference.divide(Z, rules)}
+    plain = {tuple(ball.members): ball for ball in plain_division.divide(Z, rules)}
     assert {tuple(tree.members(leaf)) for leaf in tree.leaves} == plain.keys()
     for leaf in tree.leaves:
         ball = plain[tuple(tree.members(leaf))]
@@ -122,7 +123,7 @@ def test_balls_are_a_partition_and_the_tree_is_consistent(Z, rules):
 def test_the_kernel_equals_the_reference_on_drawn_domains(condition):
     Z = draw_descriptors(400, condition=condition, seed=3).epochs[0]
     tree = divide(Z)
-    assert partition(tree) == {frozenset(ball.members.tolist()) for ball in reference.divide(Z, DivisionRules())}
+    assert partition(tree) == {frozenset(ball.members.tolist()) for ball in plain_division.divide(Z, DivisionRules())}
 
 
 def test_every_reason_for_not_splitting_is_told():

@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from threadpoolctl import threadpool_limits
 
+from descriptors import draw_descriptors
 from gbdgc import GranularBallDomains, KMeansDomains, RandomDomains
-from gbdgc.domains.drawn import draw_descriptors
 from gbdgc.errors import GbdgcWarning
 
 ESTIMATORS = [

@@ -7,9 +7,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
+from descriptors import draw_descriptors
 from gbdgc import GranularBallDomains, KMeansDomains, stability
 from gbdgc.domains import stable
-from gbdgc.domains.drawn import draw_descriptors
 
 both = pytest.mark.parametrize(
     "estimator", [GranularBallDomains(4, mode="stable"), KMeansDomains(4, mode="stable")], ids=["balls", "kmeans"]
@@ -95,13 +95,16 @@ def test_procrustes_undoes_a_rotation_and_widens_without_distortion():
 def test_a_sample_stays_unless_another_domain_is_clearly_nearer():
     to_center = np.array([[1.0, 1.2], [1.0, 1.4], [1.2, 1.0], [1.0, 5.0]])
     previous = np.array([7, 7, 3, 3])
-    assert stable.hold(to_center, np.array([3, 7]), previous).tolist() == [7, 3, 3, 3]
+    assert stable.apply_hysteresis(to_center, np.array([3, 7]), previous).tolist() == [7, 3, 3, 3]
 
 
 def test_holding_on_never_starves_a_domain():
     to_center = np.array([[1.0, 1.1], [1.0, 5.0]])
-    assert stable.hold(to_center, np.array([0, 1]), np.array([1, 0])).tolist() == [1, 0]
-    assert stable.hold(np.array([[1.0, 1.1], [1.1, 1.0]]), np.array([0, 1]), np.array([0, 0])).tolist() == [0, 1]
+    assert stable.apply_hysteresis(to_center, np.array([0, 1]), np.array([1, 0])).tolist() == [1, 0]
+    assert stable.apply_hysteresis(np.array([[1.0, 1.1], [1.1, 1.0]]), np.array([0, 1]), np.array([0, 0])).tolist() == [
+        0,
+        1,
+    ]
 
 
 def test_wards_method_counts_points_by_weight():

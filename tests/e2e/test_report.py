@@ -18,7 +18,7 @@ from gbdgc.training import train
 
 SETTINGS = {
     "name": "squares",
-    "data.crop": 64,
+    "augmentation.crop": 64,
     "data.validation": 0.25,
     "data.workers": 1,
     "model.pretrained": "false",

@@ -6,10 +6,9 @@ from torch import nn
 from torch.nn import functional
 
 from gbdgc.models import Network
-from gbdgc.models.backbone import Decoder
 from gbdgc.models.compact import CompactBackbone, LiteEncoder
 from gbdgc.models.network import BACKBONES
-from gbdgc.models.vgg16 import VGG16Backbone
+from gbdgc.models.vgg16 import VGG16Backbone, VGG16Decoder
 
 
 def parameters(module: nn.Module) -> int:
@@ -51,19 +50,24 @@ def test_the_compact_network_has_at_most_three_million_parameters_at_inference()
 def test_compact_levels_are_those_of_efficientnet_lite0() -> None:
     features = CompactBackbone()(torch.randn(1, 3, 64, 96))
     assert [tuple(level.shape[1:]) for level in features.encoder] == [(24, 16, 24), (40, 8, 12), (112, 4, 6)]
-    assert features.fused.shape[2:] == (16, 24)
+    assert features.fused.shape[2:] == (8, 12)
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_every_backbone_is_as_wide_as_it_says(name: str) -> None:
+def test_every_backbone_keeps_its_promises(name: str) -> None:
     with torch.device("meta"):
         backbone = BACKBONES[name]()
-        assert backbone(torch.empty(1, 3, 32, 32)).fused.shape[1] == backbone.fused_channels
+        features = backbone(torch.empty(1, 3, 32, 64))
+        stride = backbone.feature_stride
+        assert tuple(features.fused.shape) == (1, backbone.fused_channels, 32 // stride, 64 // stride)
+        context = None if features.context is None else tuple(features.context.shape)
+        assert context == ((1, backbone.context_channels, 2, 4) if backbone.context_channels else None)
+        assert stride % backbone.cell == 0
 
 
 def test_the_decoder_joins_from_coarse_to_fine() -> None:
     """With kernels that copy their first input channel, the coarsest level arrives enlarged at the finest."""
-    decoder = Decoder((1, 1, 1), ((1, 1), (1, 1), (1, 1)))
+    decoder = VGG16Decoder((1, 1, 1), ((1, 1), (1, 1), (1, 1)))
     with torch.no_grad():
         for parameter in decoder.parameters():
             parameter.zero_()
@@ -108,8 +112,9 @@ def test_frozen_statistics_stay_in_training_and_scales_still_learn() -> None:
     shaken(backbone.encoder)
     before = {name: buffer.clone() for name, buffer in backbone.named_buffers()}
     images = torch.randn(2, 3, 32, 32)
-    training = backbone(images).fused
-    training.sum().backward()
+    features = backbone(images)
+    training = features.fused
+    (training.sum() + features.context.sum()).backward()
     assert all(torch.equal(before[name], buffer) for name, buffer in backbone.named_buffers())
     assert all(parameter.grad is not None for parameter in backbone.parameters())
     torch.testing.assert_close(training, backbone.eval()(images).fused)

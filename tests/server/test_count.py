@@ -80,7 +80,7 @@ def test_a_picture_on_its_side_is_put_upright(client: httpx.Client, street: byte
 
 
 def test_health_model_and_figures_tell_what_runs(client: httpx.Client, street: bytes) -> None:
-    assert client.get("/v1/health").json() == {"status": "ok", "line": 0, "places": 16}
+    assert client.get("/v1/health").json() == {"status": "ok", "queued": 0, "slots": 16}
     model = client.get("/v1/model").json()
     assert (model["name"], model["engine"], model["trust"]) == ("tiny", "torch", True)
     assert model["limits"] == {

@@ -1,4 +1,4 @@
-"""How the service behaves over time: full lines, slow clients, tokens, its end; and that nothing is kept."""
+"""How the service behaves over time: full queues, slow clients, tokens, its end; and that nothing is kept."""
 
 import asyncio
 import signal
@@ -41,7 +41,7 @@ def post(url: str, image: bytes, **options: Any) -> httpx.Response:
 
 
 def open_upload(url: str) -> socket.socket:
-    """Begin an upload and leave it unfinished: it holds a place in the line."""
+    """Begin an upload and leave it unfinished: it holds a slot of the queue."""
     address = httpx.URL(url)
     connection = socket.create_connection((address.host, address.port or 80), timeout=30)
     connection.sendall(
@@ -51,24 +51,24 @@ def open_upload(url: str) -> socket.socket:
     return connection
 
 
-def wait_for_line(url: str, length: int) -> None:
+def wait_for_queue(url: str, length: int) -> None:
     for _ in range(200):
-        if httpx.get(f"{url}/v1/health").json()["line"] == length:
+        if httpx.get(f"{url}/v1/health").json()["queued"] == length:
             return
         time.sleep(0.05)
-    raise AssertionError(f"the line never had {length} in it")
+    raise AssertionError(f"the queue never had {length} in it")
 
 
-def test_a_full_line_answers_503_and_when_to_come_back(serving: Serving, street: bytes) -> None:
+def test_a_full_queue_answers_503_and_when_to_come_back(serving: Serving, street: bytes) -> None:
     with serving("--queue", "2") as service:
         with open_upload(service.url), open_upload(service.url):
-            wait_for_line(service.url, 2)
+            wait_for_queue(service.url, 2)
             answer = post(service.url, street)
             assert answer.status_code == 503
             assert answer.json()["error"]["code"] == "busy"
             assert int(answer.headers["retry-after"]) >= 1
             assert httpx.get(f"{service.url}/v1/health").status_code == 200
-        wait_for_line(service.url, 0)
+        wait_for_queue(service.url, 0)
         assert post(service.url, street).status_code == 200
 
 
@@ -80,16 +80,16 @@ def test_slow_uploads_and_slow_counts_are_given_up(serving: Serving, street: byt
         assert answer.status_code == 503
         assert answer.json()["error"]["code"] == "too_slow"
         assert "retry-after" in answer.headers
-        wait_for_line(service.url, 0)
+        wait_for_queue(service.url, 0)
 
 
 def test_counting_does_not_keep_others_waiting(service: Any, large: bytes) -> None:
     busy = threading.Thread(target=post, args=(service.url, large))
     busy.start()
-    wait_for_line(service.url, 1)
+    wait_for_queue(service.url, 1)
     started = time.perf_counter()
     for _ in range(3):
-        assert httpx.get(f"{service.url}/v1/health").json()["line"] == 1
+        assert httpx.get(f"{service.url}/v1/health").json()["queued"] == 1
     assert time.perf_counter() - started < 2
     busy.join()
 
@@ -136,9 +136,9 @@ def test_a_fault_of_ours_is_answered_logged_and_counted_like_anything_else(
 
 def test_want_of_memory_is_not_called_a_bad_picture(street: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def starved(*_: object, **__: object) -> None:
-        raise NotEnoughMemory("the picture: not enough memory for 9 x 9 pixels; count a smaller one")
+        raise NotEnoughMemory("the picture", "not enough memory for 9 x 9 pixels", "count a smaller one")
 
-    monkeypatch.setattr(gbdgc.Counter, "count", starved)
+    monkeypatch.setattr("gbdgc.counting.pipeline.open_picture", starved)
     answer, _ = ask_in_this_process(street)
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "out_of_memory"
@@ -159,7 +159,7 @@ def ask_in_this_process(picture: bytes) -> tuple[httpx.Response, httpx.Response]
 def test_a_stop_finishes_the_work_at_hand(serving: Serving, large: bytes) -> None:
     with serving() as service, ThreadPoolExecutor(2) as threads:
         answers = [threads.submit(post, service.url, large) for _ in range(2)]
-        wait_for_line(service.url, 2)
+        wait_for_queue(service.url, 2)
         service.process.send_signal(signal.SIGTERM)
         assert [answer.result().status_code for answer in answers] == [200, 200]
         service.process.wait(timeout=30)
@@ -237,7 +237,7 @@ def test_a_load_of_two_hundred_requests_is_all_answered_and_memory_stays_flat(se
         assert sum(statuses.values()) == 200
         assert statuses[200] > 0
         assert resident_megabytes(service.process.pid) - before < 30
-        assert httpx.get(f"{service.url}/v1/health").json()["line"] == 0
+        assert httpx.get(f"{service.url}/v1/health").json()["queued"] == 0
 
 
 def resident_megabytes(process: int) -> float:

@@ -1,4 +1,4 @@
-"""The line alone: work that nobody waits for ends."""
+"""The queue alone: work that nobody waits for ends."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gbdgc.server.limits import Refusal
-from gbdgc.server.work import Check, Line
+from gbdgc.server.work import Check, WorkQueue
 
 
 class Endless:
@@ -35,27 +35,27 @@ def endless() -> Iterator[Endless]:
     work.test_is_over.set()
 
 
-async def begin(line: Line, work: Endless) -> "asyncio.Task[None]":
-    running = asyncio.create_task(line.run(work))
+async def begin(queue: WorkQueue, work: Endless) -> "asyncio.Task[None]":
+    running = asyncio.create_task(queue.run(work))
     while not work.begun.is_set():
         await asyncio.sleep(0.01)
     return running
 
 
-def test_work_that_takes_too_long_ends_and_the_next_in_line_is_done(endless: Endless) -> None:
+def test_work_that_takes_too_long_ends_and_the_next_in_the_queue_is_done(endless: Endless) -> None:
     async def ask() -> str:
-        line = Line(places=2, seconds=1)
+        queue = WorkQueue(slots=2, seconds=1)
         with pytest.raises(Refusal) as refusal:
-            await line.run(endless)
+            await queue.run(endless)
         assert refusal.value.code == "too_slow"
-        return await line.run(lambda _: "done")
+        return await queue.run(lambda _: "done")
 
     assert asyncio.run(ask()) == "done"
 
 
 def test_work_whose_request_is_cut_off_ends(endless: Endless) -> None:
     async def ask() -> None:
-        running = await begin(Line(places=2, seconds=600), endless)
+        running = await begin(WorkQueue(slots=2, seconds=600), endless)
         running.cancel()
         await asyncio.wait([running])
 
@@ -63,18 +63,18 @@ def test_work_whose_request_is_cut_off_ends(endless: Endless) -> None:
     assert endless.ended.wait(10)
 
 
-def test_a_closed_line_ends_what_has_begun_and_never_begins_the_rest(endless: Endless) -> None:
+def test_a_closed_queue_ends_what_has_begun_and_never_begins_the_rest(endless: Endless) -> None:
     later = Endless()
 
     async def ask() -> None:
-        line = Line(places=2, seconds=600)
-        waiting = [await begin(line, endless), asyncio.create_task(line.run(later))]
+        queue = WorkQueue(slots=2, seconds=600)
+        waiting = [await begin(queue, endless), asyncio.create_task(queue.run(later))]
         await asyncio.sleep(0)
         # A close that waits for the work would wait for ever, and this test with it.
         rescue = threading.Timer(10, endless.test_is_over.set)
         rescue.start()
         started = time.perf_counter()
-        line.close()
+        queue.close()
         rescue.cancel()
         assert time.perf_counter() - started < 5
         await asyncio.wait(waiting)

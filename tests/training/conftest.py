@@ -12,7 +12,7 @@ from gbdgc.data import Dataset, Sample
 
 TINY = {
     "name": "tiny",
-    "data.crop": 64,
+    "augmentation.crop": 64,
     "data.validation": 0.25,
     "data.workers": 1,
     "model.backbone": "compact",

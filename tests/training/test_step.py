@@ -14,7 +14,7 @@ from lightning_fabric import Fabric
 from gbdgc import checkpoint
 from gbdgc.config import Config
 from gbdgc.data.loading import Batch
-from gbdgc.methods import METHODS, build_method
+from gbdgc.methods import METHODS, MethodOptions, build_method
 from gbdgc.models import BACKBONES, build_network
 from gbdgc.training import step, train
 from gbdgc.training.step import Runner, backward
@@ -22,16 +22,16 @@ from gbdgc.training.step import Runner, backward
 MakeConfig = Callable[..., Config]
 
 
-def make_batch(size: int = 6, side: int = 64) -> Batch:
+def make_batch(size: int = 6, side: int = 64, cell: int = 8) -> Batch:
     random = torch.Generator().manual_seed(0)
     images = torch.randn(size, 3, side, side, generator=random)
-    density = torch.rand(size, side, side, generator=random) / 1000
-    return Batch(images, density, torch.arange(size) % 3, [str(number) for number in range(size)])
+    people = cell**2 * torch.rand(size, side // cell, side // cell, generator=random) / 1000
+    return Batch(images, people, torch.arange(size) % 3, [str(number) for number in range(size)])
 
 
-def make_runner(method: str = "gbdgc", backbone: str = "compact", dropout: float = 0.0, **options: object) -> Runner:
+def make_runner(method: str = "gbdgc", backbone: str = "compact", dropout: float = 0.0, **options: Any) -> Runner:
     torch.manual_seed(0)
-    chosen = build_method(method, **options)
+    chosen = build_method(MethodOptions(name=method, **options))
     network = build_network(
         backbone, pretrained=False, dim=16, codewords=32, dropout=dropout, **chosen.network_options
     ).train()
@@ -41,7 +41,7 @@ def make_runner(method: str = "gbdgc", backbone: str = "compact", dropout: float
 
 def gradients(runner: Runner, batch: Batch, micro_batch: int | None) -> tuple[dict[str, float], torch.Tensor]:
     runner.network.zero_grad()
-    losses, _ = backward(runner, batch, micro_batch=micro_batch, seed=7)
+    losses = backward(runner, batch, micro_batch=micro_batch, seed=7).losses
     return losses, torch.cat([p.grad.flatten() for p in runner.network.parameters() if p.grad is not None])
 
 
@@ -61,13 +61,13 @@ def test_both_passes_over_a_micro_batch_see_the_same_dropout(monkeypatch: pytest
     runner = make_runner(semantic=1.0, style=1.0, orthogonality=0.0, dropout=0.5)
     seen: list[dict[str, torch.Tensor]] = []
 
-    def look(*arguments: Any) -> Any:
-        piece, levels = original(*arguments)
-        seen.append({name: value.detach().clone() for name, value in piece.descriptors.items()})
-        return piece, levels
+    def forward(*arguments: Any) -> Any:
+        partial, output = original(*arguments)
+        seen.append({name: value.detach().clone() for name, value in partial.descriptors.items()})
+        return partial, output
 
-    original = step._look
-    monkeypatch.setattr(step, "_look", look)
+    original = step._forward
+    monkeypatch.setattr(step, "_forward", forward)
     gradients(runner, make_batch(), 2)
     ahead, again = seen[:3], seen[3:]
     assert len(again) == 3
@@ -81,10 +81,13 @@ def test_every_method_trains_with_every_backbone_for_two_steps(method: str, back
     runner = make_runner(method, backbone, dropout=0.5)
     optimizer = torch.optim.Adam(runner.network.parameters(), lr=1e-4)
     before = [parameter.clone() for parameter in runner.network.parameters()]
+    batch = make_batch(4, cell=runner.network.backbone.cell)
+    expected = runner.method.weights.keys() - (set() if runner.network.occupancy else {"occupancy"})
     for number in range(2):
         optimizer.zero_grad()
-        losses, statistics = backward(runner, make_batch(4), micro_batch=None, seed=number, with_statistics=True)
-        assert losses.keys() == runner.method.weights.keys()
+        losses, counts, statistics = backward(runner, batch, micro_batch=None, seed=number, with_statistics=True)
+        assert losses.keys() == expected
+        assert len(counts) == 4
         assert statistics is not None
         assert len(statistics) == 4
         optimizer.step()

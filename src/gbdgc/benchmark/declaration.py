@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gbdgc.benchmark.layout import Table
 from gbdgc.benchmark.protocol import LAST_EPOCHS, Pairs, file_name, source_settings
 from gbdgc.config import Config, load_config
-from gbdgc.data.formats.entry import natural_order
 from gbdgc.errors import InputError
+from gbdgc.files import natural_order
 from gbdgc.runs import TrainingRun
 
 if TYPE_CHECKING:

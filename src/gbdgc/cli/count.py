@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from gbdgc.cli.options import MAX_PIXELS, EngineName, Flag, wrong_option
+from gbdgc.cli.options import EngineName, Flag, wrong_option
 from gbdgc.errors import InputError, UsageError
+from gbdgc.files import MAX_PIXELS
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -80,12 +81,12 @@ def count(
     if seconds is not None and not math.isfinite(seconds):
         raise UsageError(f"--seconds {seconds}", "not a time", "leave it out to go on to the end, or until Ctrl-C")
     from gbdgc.cli.count_output import Messages, printer, say
-    from gbdgc.cli.count_run import open_run
     from gbdgc.counting import Counter, count_sources, find_sources, load_zones
-    from gbdgc.counting.sinks import ERRORS, Densities, Overlays, Sink
+    from gbdgc.counting.sinks import ERRORS, Densities, Overlays, ResultsFolder, Sink
     from gbdgc.counting.sources import LIST
     from gbdgc.counting.tiling import check_tile
     from gbdgc.counting.video import parse_every, public_name
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.progress import progress_bar, stderr, stdout
 
     with wrong_option():
@@ -98,6 +99,7 @@ def count(
     work: Iterable[Source] = found if listed else _require_some(list(found))
     if overlays and (listed or any(source.moving for source in work)):
         _check_film(every, interval)
+    raise_pillow_limit(max_pixels)
     once = "" if engine in {None, "torch"} else f", which takes a while when {engine} gets it for the first time"
     with stderr.status(f"loading the model{once}"):
         options: dict[str, Any] = {} if tile is None else {"tile": tile}
@@ -112,25 +114,18 @@ def count(
         "seconds": seconds,
     }
     sinks: list[Sink] = [*([Overlays()] if overlays else []), *([Densities()] if density else [])]
-    kept, stopped = 0, False
-
-    def left() -> "Iterator[Source]":
-        """Leave out what is counted in the run already."""
-        nonlocal kept
-        for source in work:
-            if public_name(source.name) in run.done:
-                kept += 1
-            else:
-                yield source
-
-    with open_run(_run_name(sources[0]), settings, out, sinks, resume=resume) as run, progress_bar() as bar:
-        remaining = left() if listed else list(left())
-        pictures = None if listed else sum(not source.moving for source in remaining)
-        moving = listed or any(source.moving for source in remaining)
+    stopped = False
+    with (
+        ResultsFolder.open(_run_name(sources[0]), settings, out, sinks, resume=resume) as run,
+        progress_bar() as bar,
+    ):
+        work = run.left(work) if listed else list(run.left(work))
+        pictures = None if listed else sum(not source.moving for source in work)
+        moving = listed or any(source.moving for source in work)
         show = printer(format, run, [area.name for area in areas], moving=moving)
         counted = count_sources(
             counter,
-            remaining,
+            work,
             zones=areas,
             every=interval,
             seconds=seconds,
@@ -147,7 +142,7 @@ def count(
         except KeyboardInterrupt:
             stopped = True
     parts = [f"{run.counted:,} counted"]
-    parts += [f"{kept:,} counted before"] if kept else []
+    parts += [f"{run.kept:,} counted before"] if run.kept else []
     parts += [f"{run.failed:,} failed, listed in {ERRORS}"] if run.failed else []
     parts += ["stopped: the same command with --resume goes on"] if stopped else []
     stderr.print("; ".join(parts), soft_wrap=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
+from gbdgc.files import MAX_PIXELS
+
 if TYPE_CHECKING:
     from gbdgc.data import Dataset
     from gbdgc.data.checking import Finding
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
 app = App(name="data", help="Convert, check and look at labelled crowds, or draw some.")
 
-MAX_PIXELS = 200_000_000  # as in gbdgc.data.images, which help need not import
 _SHOWN_OF_A_KIND = 24
 
 # What several commands take.
@@ -64,11 +65,13 @@ def convert(
     quality
         Of the JPEGs, from 1 to 100. A picture that keeps its size is copied as it is.
     """
-    from gbdgc.data.converting import Settings
+    from gbdgc.data.converting import ConversionSettings
     from gbdgc.data.converting import convert as run_conversion
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.progress import stderr, stdout
 
-    settings = Settings(max_side, min_side, quality, max_pixels)
+    raise_pillow_limit(max_pixels)
+    settings = ConversionSettings(max_side, min_side, quality, max_pixels)
     result = run_conversion(src, dest, format, settings=settings, skip_bad=skip_bad, point=point)
     _report_left_out(result.dataset.problems)
     stderr.print(
@@ -103,9 +106,11 @@ def check(
     from gbdgc.data import load_dataset
     from gbdgc.data.checking import check as find_problems
     from gbdgc.data.contact_sheet import write_contact_sheet
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.files import atomic_write
     from gbdgc.progress import stdout
 
+    raise_pillow_limit(max_pixels)
     dataset = load_dataset(data, format, skip_bad=True, max_pixels=max_pixels, point=point)
     folder = _run_folder("data-check", data, out)
     findings = find_problems(dataset, max_pixels=max_pixels)
@@ -169,9 +174,11 @@ def show(
     from gbdgc.cli.data_tables import histogram_table, summary_table
     from gbdgc.data import load_dataset
     from gbdgc.data.contact_sheet import Bar, Group, Section, write_contact_sheet
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.data.statistics import across_counts, histogram, summarise_splits, tag_counts
     from gbdgc.progress import stdout
 
+    raise_pillow_limit(max_pixels)
     dataset = load_dataset(data, format, skip_bad=skip_bad, max_pixels=max_pixels, point=point)
     summaries, bins, tags = summarise_splits(dataset), histogram(dataset), tag_counts(dataset)
     folder = _run_folder("data-show", data, out)

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from gbdgc.data.checking import KINDS, Finding, by_kind
-from gbdgc.data.statistics import QUANTILES, Bin, Summary
+from gbdgc.data.statistics import QUANTILES, Bin, SplitSummary
 
 _EXAMPLES = 3
 _BAR_WIDTH = 40
@@ -24,7 +24,7 @@ def findings_table(findings: Sequence[Finding]) -> Table:
     return table
 
 
-def summary_table(summaries: Mapping[str, Summary], format: str) -> Table:
+def summary_table(summaries: Mapping[str, SplitSummary], format: str) -> Table:
     """One column a split."""
     table = Table(title=f"read as {format}", title_justify="left", title_style="dim")
     table.add_column("")

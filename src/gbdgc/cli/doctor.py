@@ -19,7 +19,7 @@ EXTRAS = {
 """What the packages of each extra are for; which packages these are, the installed package itself says."""
 
 
-class Finding(NamedTuple):
+class Check(NamedTuple):
     """One thing looked at."""
 
     what: str
@@ -48,7 +48,7 @@ def doctor() -> None:
     stdout.print("ready: gbdgc count SOURCE")
 
 
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[Check]:
     """Look at everything that a command may need."""
     from gbdgc import __version__
     from gbdgc.config import presets
@@ -56,8 +56,8 @@ def examine() -> Iterator[Finding]:
 
     here = environment()
     commit = f", commit {here['commit']}" if here["commit"] else ""
-    yield Finding("gbdgc", f"{__version__} on Python {here['python']}{commit}")
-    yield Finding("machine", f"{here['platform']}, {here['cores']} cores")
+    yield Check("gbdgc", f"{__version__} on Python {here['python']}{commit}")
+    yield Check("machine", f"{here['platform']}, {here['cores']} cores")
     torch = _torch()
     yield torch
     if not torch.is_fault:
@@ -65,34 +65,34 @@ def examine() -> Iterator[Finding]:
         yield from _weights()
     yield from _extras()
     ready = presets()
-    yield Finding("presets", ", ".join(ready) or "none", "" if ready else "install the package again", not ready)
+    yield Check("presets", ", ".join(ready) or "none", "" if ready else "install the package again", not ready)
     place = os.environ.get("GBDGC_DATA")
     advice = "" if place and Path(place).is_dir() else "to train by the presets: the folder that holds ShanghaiTech"
-    yield Finding("GBDGC_DATA", place or "not set", advice)
+    yield Check("GBDGC_DATA", place or "not set", advice)
 
 
-def _torch() -> Finding:
+def _torch() -> Check:
     try:
         import torch
     except (ImportError, OSError) as error:  # the second where a shared library is missing or broken
         advice = "pip install --force-reinstall torch"
-        return Finding("torch", f"does not import ({error})", advice, is_fault=True)
+        return Check("torch", f"does not import ({error})", advice, is_fault=True)
     card = f"graphics card {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "CPU only"
-    return Finding("torch", f"{torch.__version__}, {torch.get_num_threads()} threads, {card}")
+    return Check("torch", f"{torch.__version__}, {torch.get_num_threads()} threads, {card}")
 
 
-def _bundled() -> Finding:
+def _bundled() -> Check:
     from gbdgc.counting import Counter
     from gbdgc.errors import InputError
 
     try:
         counter = Counter.load()
     except InputError as error:
-        return Finding("bundled model", "not usable", str(error), is_fault=True)
-    return Finding("bundled model", str(counter.info.get("name", "there")))
+        return Check("bundled model", "not usable", str(error), is_fault=True)
+    return Check("bundled model", str(counter.info.get("name", "there")))
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[Check]:
     from gbdgc.errors import install_advice
     from gbdgc.runs import package_version
 
@@ -100,7 +100,7 @@ def _extras() -> Iterator[Finding]:
         versions = {package: package_version(package) for package in packages_of(extra)}
         found = ", ".join(f"{package} {version or 'not installed'}" for package, version in versions.items())
         lacks = not versions or None in versions.values()
-        yield Finding(f"extra {extra}", found or "not known", f"{use}: {install_advice(extra)}" if lacks else "")
+        yield Check(f"extra {extra}", found or "not known", f"{use}: {install_advice(extra)}" if lacks else "")
 
 
 def packages_of(extra: str) -> list[str]:
@@ -113,14 +113,14 @@ def packages_of(extra: str) -> list[str]:
     return [match[1] for match in matches if match]
 
 
-def _weights() -> Iterator[Finding]:
+def _weights() -> Iterator[Check]:
     from gbdgc.models.weights import WEIGHTS, cache_path, is_intact
 
     for name in WEIGHTS:
         what = f"ImageNet weights, {name}"
         if not cache_path(name).exists():
-            yield Finding(what, "not in the cache", f"training fetches them; or now: gbdgc weights fetch {name}")
+            yield Check(what, "not in the cache", f"training fetches them; or now: gbdgc weights fetch {name}")
         elif not is_intact(name):
-            yield Finding(what, "damaged", f"gbdgc weights fetch {name}")
+            yield Check(what, "damaged", f"gbdgc weights fetch {name}")
         else:
-            yield Finding(what, "in the cache")
+            yield Check(what, "in the cache")

@@ -34,8 +34,8 @@ def domains(
     Parameters
     ----------
     source
-        A folder of pictures, or that of a data set in a known format; or a table, one row a sample: npy, npz, csv (with
-        a header, an id may come first) or parquet.
+        A folder of pictures, or that of a data set in a known format; or a table, one row per sample: npy, npz, csv
+        (with a header, an id may come first) or parquet.
     weights
         The model that describes pictures: a run's folder or a model file; the bundled one unless given.
     k
@@ -82,7 +82,7 @@ def domains(
             try:
                 estimator.fit(features)
             except InputError as error:
-                raise InputError(str(source), str(error)) from error
+                raise InputError(str(source), error.reason, error.next_step) from error
         folder = out or new_run_folder("domains", source.resolve().stem)
         status.update("drawing the map")
         balls = getattr(estimator, "balls_", [])
@@ -102,11 +102,11 @@ def _check_usage(source: Path, weights: Path | None, method: str, mode: str | No
     from gbdgc.errors import InputError, UsageError
 
     if method == "random" and mode is not None:
-        raise UsageError("", f"--mode {mode}: random has no modes", "leave it out")
+        raise UsageError(f"--mode {mode}", "random has no modes", "leave it out")
     if weights is not None and source.is_file():
-        raise UsageError("", f"--weights {weights}: a table of features needs no model", "leave it out")
+        raise UsageError(f"--weights {weights}", "a table of features needs no model", "leave it out")
     if out is not None and (out / LABELS).exists():
-        raise InputError("", f"--out {out}: holds {LABELS} already", "choose another folder")
+        raise InputError(f"--out {out}", f"holds {LABELS} already", "choose another folder")
 
 
 def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], NDArray[np.float32]]":
@@ -133,7 +133,7 @@ def _distances(estimator: "Estimator") -> "NDArray[np.float64]":
 
 
 def _summary(estimator: "Estimator") -> "Table":
-    """One row a domain."""
+    """One row per domain."""
     import numpy as np
     from rich.table import Table
 

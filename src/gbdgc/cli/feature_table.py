@@ -18,7 +18,7 @@ ID_NAMES = ("id", "name", "file", "path", "image", "index", "__index_level_0__",
 
 
 class FeatureTable(NamedTuple):
-    """One row a sample; ids are those of the table, or the rows' numbers."""
+    """One row per sample; ids are those of the table, or the rows' numbers."""
 
     ids: list[str]
     features: NDArray[Any]
@@ -32,7 +32,7 @@ def read_feature_table(path: Path) -> FeatureTable:
         raise InputError(str(path), "not a table of features", f"give one that ends in {', '.join(READERS)}")
     ids, features = READERS[path.suffix.lower()](path)
     if features.ndim != 2 or 0 in features.shape:
-        raise InputError(str(path), f"its shape is {features.shape}", "give one row a sample, one column a feature")
+        raise InputError(str(path), f"its shape is {features.shape}", "give one row per sample, one column per feature")
     if features.dtype.kind not in "biuf":
         raise InputError(str(path), f"its values are no real numbers ({features.dtype})", "save the features as floats")
     return FeatureTable(ids, features)
@@ -62,7 +62,7 @@ def _read_numpy(path: Path) -> FeatureTable:
     if ids is None:
         return _numbered(features)
     if ids.shape != (len(features),):
-        raise InputError(str(path), f"ids of shape {ids.shape} for {len(features)} rows", "save one id a row")
+        raise InputError(str(path), f"ids of shape {ids.shape} for {len(features)} rows", "save one id per row")
     return FeatureTable([str(name) for name in ids], features)
 
 
@@ -78,10 +78,10 @@ def _load_numpy(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
 
 
 def _read_csv(path: Path) -> FeatureTable:
-    """A header, then one row a sample; the first column is an id too if it does not hold numbers."""
+    """A header, then one row per sample; the first column is an id too if it does not hold numbers."""
     header, rows = _split_csv(path)
     if not rows:
-        raise InputError(str(path), "no rows below the header", "give a header line, then one line a sample")
+        raise InputError(str(path), "no rows below the header", "give a header line, then one line per sample")
     if all(map(_is_number, header)):
         raise InputError(str(path), "the first line holds numbers", "add a header line with the columns' names")
     first = rows[0][0]

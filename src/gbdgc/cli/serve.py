@@ -77,7 +77,7 @@ def serve(
     with _named(host, port):
         listener = _bind(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
     app = create_app(Counter.load(weights, engine=engine, threads=threads), limits=limits, token=token)
-    # A stop waits as long as what is in the line may take, an upload and then a count; what is left is given up.
+    # A stop waits as long as what is in the queue may take, an upload and then a count; what is left is given up.
     settings = uvicorn.Config(
         app, log_config=_log_to_stderr(), server_header=False, timeout_graceful_shutdown=round(2 * timeout) + 1
     )

@@ -1,11 +1,21 @@
 """`gbdgc train`."""
 
+import re
 import shlex
 import sys
 from pathlib import Path
 
+from gbdgc.errors import UsageError
 
-def train(config: str, *overrides: str, resume: bool = False, devices: int = 1, out: Path | None = None) -> None:
+
+def train(
+    config: str,
+    *overrides: str,
+    resume: bool = False,
+    devices: int = 1,
+    budget: str | None = None,
+    out: Path | None = None,
+) -> None:
     """Train a counter on one source.
 
     Parameters
@@ -18,6 +28,8 @@ def train(config: str, *overrides: str, resume: bool = False, devices: int = 1, 
         Go on with the newest run of this name, or with the one in --out.
     devices
         Processes on this machine.
+    budget
+        Train for about this long, such as 90s, 30m or 8h: the number of epochs is made to fit.
     out
         The run's folder.
     """
@@ -26,12 +38,14 @@ def train(config: str, *overrides: str, resume: bool = False, devices: int = 1, 
     from gbdgc.training import train as run_training
     from gbdgc.training.run import is_first_process
 
+    seconds = None if budget is None else _seconds(budget)
     keep_freed_memory()
     first = is_first_process()  # asked before the others are started
-    run = run_training(config, overrides, resume=resume, devices=devices, folder=out)
+    run = run_training(config, overrides, resume=resume, devices=devices, folder=out, budget=seconds)
     if not run.finished:
         if first:
             options = [*(["--out", str(out)] if out else []), *(["--devices", str(devices)] if devices > 1 else [])]
+            options += ["--budget", budget] if budget else []
             again = shlex.join(["gbdgc", "train", config, *overrides, "--resume", *options])
             stderr.print(f"stopped and saved; go on with: {again}", markup=False, soft_wrap=True)
         sys.exit(130)
@@ -39,3 +53,11 @@ def train(config: str, *overrides: str, resume: bool = False, devices: int = 1, 
         return
     stdout.print(f"run: {run.folder}", soft_wrap=True, markup=False)
     stderr.print(f"next: gbdgc eval {run.best} DATA", soft_wrap=True, markup=False)
+
+
+def _seconds(duration: str) -> float:
+    """Read a duration such as 90s, 30m or 1.5h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", duration.strip())
+    if found is None or float(found[1]) == 0:
+        raise UsageError(f"--budget {duration}", "not a length of time to train in", "give one such as 90s, 30m or 8h")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]

@@ -32,7 +32,7 @@ class Counter:
     Parameters
     ----------
     engine : what runs the network.
-    trust : the training cloud, by which results say how far a picture lies out of it.
+    trust : the training cloud; results tell how far their picture lies out of it.
     max_side : pictures are made smaller to this longer side first, as in the model's training.
     descriptor_size : the side to which pictures are resized to be judged by ``trust``.
     tile : pictures with a longer side are counted in overlapping windows of this side, in bounded memory.
@@ -159,7 +159,7 @@ class Counter:
         ]
 
     def _judge(self, images: Sequence[RGB]) -> list[dict[str, Any]]:
-        """Say of each picture which latent domain it is nearest to, and how far out of the training cloud."""
+        """Return for each picture its nearest latent domain and how far it lies out of the training cloud."""
         if self.trust is None:
             return [{} for _ in images]
         size = self.descriptor_size

@@ -96,6 +96,7 @@ class TorchEngine:
     @classmethod
     def load(cls, path: Path, *, device: str | None = None, threads: int | None = None) -> Self:
         """Open a model file or a run's folder."""
+        require("torch", "torch")
         from gbdgc.checkpoint import load_model
 
         network, info, tensors = load_model(path)
@@ -231,7 +232,7 @@ def unpack(text: str) -> Description:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn whatever a runtime raises over a file into an error that names the file."""
+    """Turn whatever a runtime raises about a file into an error that names the file."""
     if not path.is_file():
         raise InputError(str(path), "no such file")
     try:

@@ -39,7 +39,7 @@ class Drift(NamedTuple):
     bias: float
     """The mean difference, as a share of the mean count."""
     milliseconds: float
-    """Of an image, the shortest of all, so that a busy moment of the machine weighs less; and torch's the same way."""
+    """Per image, the shortest of all, so that a busy moment of the machine weighs less; torch's likewise."""
     torch_milliseconds: float
 
     @property

@@ -18,8 +18,8 @@ from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, 
 from gbdgc.counting.seal import sealed
 from gbdgc.descriptors import channel_statistics
 from gbdgc.files import atomic_write, folder_beside
-from gbdgc.models import DENSITY_SCALE, Network
-from gbdgc.models.backbone import STRIDE, enlarge
+from gbdgc.models import Network
+from gbdgc.models.backbone import STRIDE
 
 _OPSET = 18
 _FOLDED = 2**28
@@ -42,12 +42,14 @@ class CountingGraph(nn.Module):
 
     keys_DM: Tensor | None
     values_M1: Tensor
+    bias_1: Tensor
 
     def __init__(self, network: Network) -> None:
         super().__init__()
-        self.backbone = network.backbone
-        self.semantic = network.semantic
-        head_D1 = network.head.weight.detach().reshape(-1, 1) / DENSITY_SCALE
+        self.network = network
+        head_D1 = network.head.weight.detach().reshape(-1, 1)
+        bias = network.head.bias
+        self.register_buffer("bias_1", torch.zeros(1) if bias is None else bias.detach())
         if network.codebook is None:
             self.register_buffer("keys_DM", None)
             self.register_buffer("values_M1", head_D1)
@@ -58,12 +60,15 @@ class CountingGraph(nn.Module):
 
     def forward(self, images_B3HW: Tensor) -> tuple[Tensor, Tensor]:
         """Return people per pixel (B, 1, H, W) and the statistics of the encoder's levels, one row an image."""
-        features = self.backbone(images_B3HW)
-        mixture = self.semantic(features.fused).permute(0, 2, 3, 1)
+        network = self.network
+        features = network.backbone(images_B3HW)
+        mixture = network.semantic(features.fused).permute(0, 2, 3, 1)
         if self.keys_DM is not None:
             mixture = torch.softmax(mixture @ self.keys_DM, dim=-1)
-        density_B1hw = functional.relu(mixture @ self.values_M1).permute(0, 3, 1, 2)
-        return enlarge(density_B1hw, 4), channel_statistics(features.encoder)
+        positive_B1hw = functional.relu(mixture @ self.values_M1 + self.bias_1).permute(0, 3, 1, 2)
+        occupancy = None if network.occupancy is None else network.occupancy(features.context)
+        density = network.to_pixels(network.to_cells(positive_B1hw, occupancy))
+        return density, channel_statistics(features.encoder)
 
 
 def write_graph(network: Network, path: Path) -> Path:
@@ -98,9 +103,10 @@ def scale_density(graph: Path, factor: float) -> None:
     """Multiply what a written graph counts: cheaper than to trace it again."""
     onnx = require("onnx", "export")
     model = onnx.load(graph)
-    (values,) = (tensor for tensor in model.graph.initializer if tensor.name == "values_M1")
-    scaled = onnx.numpy_helper.to_array(values) * np.float32(factor)
-    values.CopyFrom(onnx.numpy_helper.from_array(scaled, values.name))
+    for tensor in model.graph.initializer:
+        if tensor.name in {"values_M1", "bias_1"}:
+            scaled = onnx.numpy_helper.to_array(tensor) * np.float32(factor)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(scaled, tensor.name))
     onnx.save(model, graph)
 
 
@@ -133,7 +139,7 @@ def write_openvino(
                 preset=nncf.QuantizationPreset.MIXED,
                 subset_size=len(inputs),
                 ignored_scope=nncf.IgnoredScope(names=[first], types=["MatMul"], validate=False),
-                # Seven bits a weight, as for onnxruntime and for the same reason.
+                # Seven bits per weight, as for onnxruntime and for the same reason.
                 advanced_parameters=advanced.AdvancedQuantizationParameters(overflow_fix=advanced.OverflowFix.ENABLE),
             )
     model.set_rt_info(description, DESCRIPTION_KEY)
@@ -174,7 +180,7 @@ def _quantised(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
             op_types_to_quantize=_QUANTISED,
             nodes_to_exclude=[first],
             per_channel=True,
-            # Seven bits a weight: processors without VNNI add pairs of 8-bit products in 16 bits, which overflows.
+            # Seven bits per weight: processors without VNNI add pairs of 8-bit products in 16 bits, which overflows.
             reduce_range=True,
             activation_type=quantization.QuantType.QUInt8,
             weight_type=quantization.QuantType.QInt8,

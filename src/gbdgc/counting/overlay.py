@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from gbdgc.counting.tiling import sum_cells
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -122,10 +124,8 @@ def _heat(result: "Result") -> _Heat:
 
     square = max(10, round(max(result.width, result.height) / 320) * 10)
     step = max(1, round(square / 6 / result.stride))
-    cells = np.add.reduceat(result.cells, np.arange(0, result.cells.shape[0], step), axis=0)
-    cells = np.add.reduceat(cells, np.arange(0, result.cells.shape[1], step), axis=1)
     pixels = step * result.stride
-    smooth = gaussian_filter(cells, square / math.sqrt(2 * math.pi) / pixels)
+    smooth = gaussian_filter(sum_cells(result.cells, step), square / math.sqrt(2 * math.pi) / pixels)
     return _Heat(smooth * np.float32((square / pixels) ** 2), pixels, square)
 
 

@@ -33,7 +33,7 @@ class Moment:
 
 @dataclass(eq=False)
 class Video:
-    """A video, camera or stream that is being counted, and what has come of it so far: no more is kept of a stream."""
+    """A video, camera or stream being counted, and its totals so far: a stream of days keeps no more than these."""
 
     source: str
     """Its path or address, without password."""
@@ -70,7 +70,7 @@ class Failure(NamedTuple):
 
 
 Outcome = Result | Failure | Video
-"""Of each picture its result or failure; of a video the result of each frame, then itself at its end, or a failure."""
+"""A picture gives a result or a failure; a video a result per frame, and then itself at its end, or a failure."""
 
 
 def count_sources(
@@ -85,7 +85,7 @@ def count_sources(
     report: Callable[[str], None] = _log.warning,
     **video_options: Any,
 ) -> Generator[Outcome, None, None]:
-    """Count source after source, in order; a bad one is yielded as a failure and stops nobody.
+    """Count sources in order; one that cannot be counted is yielded as a failure, and the others go on.
 
     The next picture is read while one is being counted, and a video is decoded in a thread of its own. Sources that
     come one by one from an iterator are not read ahead: the newest would wait for one that may never come.
@@ -103,8 +103,8 @@ def count_sources(
     seconds
         Stop a video after so many. A live source has no end otherwise, and must then be the only one.
     counted
-        The counts that earlier runs made of a video, by its source's name without password: it is gone on with
-        behind the last of them.
+        The counts of an earlier run in a video, by the source's name without password: the video continues after
+        the last of them.
     check
         Called before each window; what it raises ends the count.
     report
@@ -175,7 +175,7 @@ def _count_video(
     *,
     alone: bool,
 ) -> Generator[Outcome, None, None]:
-    """Count frame after frame of a video, camera or stream, behind those that were counted before."""
+    """Count the frames of a video, camera or stream, after those that were counted before."""
     video = Video(public_name(source.name))
     try:
         after = {"after": before[-1].time} if before else {}

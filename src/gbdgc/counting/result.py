@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from gbdgc.counting.overlay import annotate, blend, plot_overlay
+from gbdgc.counting.tiling import sum_cells
 from gbdgc.counting.zones import Corners, Zone, check_polygon, people_inside
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
@@ -111,10 +112,7 @@ class Result:
         """Make a result of a full-size density, people per pixel; ``stride`` over 1 keeps sums over cells only."""
         density = np.asarray(density, dtype=np.float32)
         height, width = density.shape
-        if stride > 1:
-            density = np.add.reduceat(density, np.arange(0, height, stride), axis=0, dtype=np.float64)
-            density = np.add.reduceat(density, np.arange(0, width, stride), axis=1).astype(np.float32)
-        return cls(density, width=width, height=height, stride=stride, **fields)
+        return cls(sum_cells(density, stride), width=width, height=height, stride=stride, **fields)
 
     @property
     def density(self) -> NDArray[np.float32]:

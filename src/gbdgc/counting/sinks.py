@@ -1,19 +1,23 @@
 """Where results go: a folder with tables of them, overlays, annotated videos and densities.
 
-What is counted is written at once, so that a run can stop and go on anywhere.
+Each result is written at once, so that a run can be interrupted and resumed at any point.
 """
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from gbdgc.counting.overlay import peak_of
 from gbdgc.counting.pipeline import Failure, Moment, Outcome, Video
 from gbdgc.counting.result import Result
-from gbdgc.counting.video import VideoWriter
-from gbdgc.runs import Journal
+from gbdgc.counting.sources import Source
+from gbdgc.counting.video import VideoWriter, public_name
+from gbdgc.errors import InputError
+from gbdgc.runs import Journal, Resume, RunFolder
 
 COUNTS, VIDEOS, ERRORS = "counts.csv", "videos.csv", "errors.csv"
 ZONE = "zone:"
@@ -23,6 +27,8 @@ _COLUMNS_AFTER_ZONES = (
     *("overlay", "density"),
 )
 _VIDEO_COLUMNS = ("source", "frames", "seconds", "dropped", "mean", "highest")
+_SAME = ("weights", "zones", "every", "seconds", "tile")
+"""Settings that must not change within one table."""
 
 _MOST_BYTES = 120
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\udc80-\udcff]+')
@@ -91,7 +97,7 @@ class Overlays:
 
 
 class ResultsFolder:
-    """A folder of results, new or gone on with: the files of each result, then its row in the table.
+    """A folder of results, new or resumed: the files of each result, then its row in the table.
 
     Parameters
     ----------
@@ -105,15 +111,15 @@ class ResultsFolder:
     Attributes
     ----------
     done : set of str
-        The sources that are counted to their end.
+        The sources that have been counted completely.
     begun : dict
-        Of each video that is not, the counts so far.
+        The counts so far of each video that has not.
     """
 
     def __init__(self, folder: Path, zones: Sequence[str] = (), sinks: Sequence[Sink] = ()) -> None:
         self.folder, self.sinks = folder, sinks
         self.columns = (*_COLUMNS_BEFORE_ZONES, *(ZONE + name for name in zones), *_COLUMNS_AFTER_ZONES)
-        self.counted = self.failed = 0
+        self.counted = self.kept = self.failed = 0
         self._names: defaultdict[str, int] = defaultdict(int)
         self._taken: set[str] = set()
         self._video: Video | None = None
@@ -131,8 +137,44 @@ class ResultsFolder:
             self._taken |= {_stem_of(row[kind]).casefold() for kind in ("overlay", "density") if row[kind]}
         self.done = finished | {row["source"] for row in rows if not row["time"]}
 
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        name: str,
+        settings: Mapping[str, Any],
+        out: Path | None = None,
+        sinks: Sequence[Sink] = (),
+        *,
+        resume: bool = False,
+    ) -> Iterator[Self]:
+        """Make the folder of a run, or resume the one in ``out`` or the newest of this name: see `RunFolder.open`."""
+
+        def changed(file: Path) -> list[str]:
+            try:
+                before, now = json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(settings))
+                return [name for name in _SAME if before[name] != now[name]]
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(str(file), "not the settings of a count", "choose another folder") from error
+
+        products = (COUNTS, VIDEOS, ERRORS)
+        resuming: Resume = "auto" if resume else False
+        with (
+            RunFolder.open("count", name, settings, out, resuming, products=products, changed=changed) as folder,
+            closing(cls(folder.path, tuple(settings["zones"]), sinks)) as results,
+        ):
+            yield results
+
+    def left(self, sources: Iterable[Source]) -> Iterator[Source]:
+        """Yield the sources that have not been counted yet."""
+        for source in sources:
+            if public_name(source.name) in self.done:
+                self.kept += 1
+            else:
+                yield source
+
     def write(self, outcome: Outcome) -> Record | None:
-        """Write what came of a source; of a result return its record: `Result.to_dict` rounded, and the files made."""
+        """Write an outcome; for a result return its record: `Result.to_dict`, rounded, and the files made of it."""
         if isinstance(outcome, Result):
             if outcome.video is None or outcome.video is not self._video:
                 self._video, self._stem = outcome.video, self.name_for(outcome.source or "")
@@ -157,7 +199,7 @@ class ResultsFolder:
             sink.close()
 
     def name_for(self, source: str) -> str:
-        """Return a file name without suffix for what is made of a source: like its own, and nobody else's."""
+        """Return a unique file name, without suffix, for what is made of a source: like its own where that is free."""
         stem = _UNFIT.sub("_", re.sub(r"^\w+://", "", source) if "://" in source else Path(source).stem)
         stem = stem.encode()[:_MOST_BYTES].decode(errors="ignore").strip(". ") or "_"
         while True:

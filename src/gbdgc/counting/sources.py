@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from gbdgc.counting.video.opening import VIDEO_SUFFIXES, is_video
-from gbdgc.data.formats.entry import natural_order
 from gbdgc.data.images import IMAGE_SUFFIXES, RGB, read_image, to_array, to_rgb
 from gbdgc.errors import InputError
+from gbdgc.files import natural_order
 
 Picture = str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]
 """What can be counted: a path, an encoded file's bytes, a PIL image, an RGB or grey array of eight bits."""
@@ -50,7 +50,7 @@ def find_sources(
     recursive
         Look into the folders within folders too.
     listed
-        Where ``-`` reads its list from: one argument a line, or ended by zero bytes, as ``find -print0`` writes them.
+        Where ``-`` reads its list from: one argument per line, or ended by zero bytes, as ``find -print0`` writes them.
         Each is yielded as it comes, for the list may still be growing.
     """
     seen: set[str] = set()

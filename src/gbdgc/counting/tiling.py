@@ -98,8 +98,16 @@ def count_cells(
             density_BHW = engine(stack(windows))[:, 0, rows.core, columns.core]
             down = slice(rows.core_start // stride, math.ceil(rows.core_stop / stride))
             across = slice(columns.core_start // stride, math.ceil(columns.core_stop / stride))
-            cells[:, down, across] = _sums(density_BHW, stride)
+            cells[:, down, across] = sum_cells(density_BHW, stride)
     return cells
+
+
+def sum_cells(density: NDArray[np.float32], step: int) -> NDArray[np.float32]:
+    """Return the sums over squares of ``step`` a side, along the last two axes; those at the end may be smaller."""
+    if step == 1:
+        return density
+    rows = np.add.reduceat(density, np.arange(0, density.shape[-2], step), axis=-2, dtype=np.float64)
+    return np.add.reduceat(rows, np.arange(0, density.shape[-1], step), axis=-1).astype(np.float32)
 
 
 def stack(images: Sequence[RGB]) -> NDArray[np.float32]:
@@ -131,11 +139,3 @@ def _pour(people: NDArray[np.float64], length: int, stride: int) -> NDArray[np.f
     row = np.minimum(edges.astype(int), len(people) - 1)
     share = (edges - row)[:, None]
     return np.diff(above[row] * (1 - share) + above[row + 1] * share, axis=0)
-
-
-def _sums(density_BHW: NDArray[np.float32], stride: int) -> NDArray[np.float32]:
-    """Sum over cells; those at the end may be smaller."""
-    if stride == 1:
-        return density_BHW
-    rows = np.add.reduceat(density_BHW, np.arange(0, density_BHW.shape[1], stride), axis=1)
-    return np.add.reduceat(rows, np.arange(0, density_BHW.shape[2], stride), axis=2)

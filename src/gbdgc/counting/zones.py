@@ -131,7 +131,7 @@ def check_polygon(polygon: ArrayLike) -> Corners:
     if corners.ndim != 2 or corners.shape[1] != 2:
         raise InputError("the polygon", "corners must be pairs of numbers [x, y]")
     if len(corners) < 3:
-        raise InputError("the polygon", f"{len(corners)} corners", "a polygon has at least three")
+        raise InputError("the polygon", f"{len(corners)} corners, and a polygon has at least three")
     if len(corners) > MAX_CORNERS:
         raise InputError("the polygon", f"{len(corners):,} corners is over the limit of {MAX_CORNERS:,}", "simplify it")
     if not (np.abs(corners) <= MAX_COORDINATE).all():

@@ -38,7 +38,7 @@ _NO_POINTS: Points = np.zeros((0, 2), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ConversionSettings:
     """How pictures are converted; see `convert`."""
 
     max_side: int = 1920
@@ -106,7 +106,7 @@ def convert(
     dest: str | os.PathLike[str],
     format: str = "auto",
     *,
-    settings: Settings | None = None,
+    settings: ConversionSettings | None = None,
     skip_bad: bool = False,
     workers: int | None = None,
     point: BoxPoint = "head",
@@ -124,7 +124,7 @@ def convert(
         When a picture is bad and ``skip_bad`` is not set: all of them are listed, what is good is done, and a second
         run with ``skip_bad`` has only the manifest to write. When the disk is full: what is done stays.
     """
-    settings = settings or Settings()
+    settings = settings or ConversionSettings()
     source, dest = Path(source), Path(dest)
     dataset = load_dataset(source, format, skip_bad=True, max_pixels=settings.max_pixels, point=point)
     _refuse_overlap(source, dest, dataset)
@@ -162,7 +162,7 @@ def _refuse_overlap(source: Path, dest: Path, dataset: Dataset) -> None:
             )
 
 
-def _jobs(dataset: Dataset, settings: Settings) -> list[_Job]:
+def _jobs(dataset: Dataset, settings: ConversionSettings) -> list[_Job]:
     jobs: list[_Job] = []
     taken: set[str] = set()
     for sample in dataset:
@@ -197,7 +197,7 @@ def _convert_missing(
     before: Mapping[str, _Done],
     kept: Iterable[_Done],
     dest: Path,
-    settings: Settings,
+    settings: ConversionSettings,
     workers: int | None,
 ) -> tuple[dict[str, _Done], list[str]]:
     """Convert on all cores; return what is done, by id, and what is wrong with the others."""
@@ -220,14 +220,14 @@ def _convert_missing(
                     (dest / old.image).unlink(missing_ok=True)
     except (InputError, OSError) as error:
         raise InputError(
-            str(dest),
+            "",
             f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay",
             "run it again to go on from there",
         ) from error
     return done, problems
 
 
-def _convert_one(job: _Job, dest: Path, settings: Settings) -> _Done | str:
+def _convert_one(job: _Job, dest: Path, settings: ConversionSettings) -> _Done | str:
     """Convert one picture; return what was done, or what is wrong with the picture."""
     sample = job.sample
     size = settings.size_for(sample.width, sample.height)

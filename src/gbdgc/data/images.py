@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFile
 
 from gbdgc.errors import InputError
+from gbdgc.files import MAX_PIXELS as MAX_PIXELS
 
 RGB = NDArray[np.uint8]
 """A picture as rows x columns x 3."""
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"})
-MAX_PIXELS = 200_000_000
 
 # Only these, as Pillow would also hand a file named .jpg to Ghostscript if its first bytes say so.
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM")

@@ -6,9 +6,8 @@ and of interruptions changes nothing. So the state of an epoch is the number of 
 Workers are threads: decoding, resizing and density maps leave Python's lock, and all share one cache of pictures.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gbdgc.data import transforms
+from gbdgc.data.augmentation import Augmentation
 from gbdgc.data.cache import ImageCache
 from gbdgc.data.density import Density, adaptive_sigma, density_map
 from gbdgc.data.images import RGB
@@ -27,60 +27,12 @@ from gbdgc.data.sample import Sample
 from gbdgc.data.sampling import Draw, epoch_order, generator
 from gbdgc.errors import InputError
 
-_BLUR_SIGMA = (0.3, 2.0)
-_NOISE_SIGMA = (2.0, 15.0)
-
-
-@dataclass(frozen=True)
-class Augmentation:
-    """What chance does to a training picture.
-
-    ``scale`` is the range of the factor, halving as likely as doubling; ``flip``, ``grey``, ``blur`` and ``noise`` are
-    probabilities; the others are the strengths of `transforms.colour_jitter`.
-    """
-
-    crop: int = 320
-    scale: tuple[float, float] = (1.0, 1.0)
-    flip: float = 0.5
-    brightness: float = 0.0
-    contrast: float = 0.0
-    saturation: float = 0.0
-    hue: float = 0.0
-    grey: float = 0.0
-    blur: float = 0.0
-    noise: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.crop < 1:
-            raise InputError(f"crop={self.crop}: a crop has at least one pixel")
-        if not 0 < self.scale[0] <= self.scale[1]:
-            raise InputError(f"scale={self.scale}: give the smallest and the largest factor, both above 0")
-        for name in ("flip", "grey", "blur", "noise"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name}={getattr(self, name)}: a probability lies between 0 and 1")
-        for name in ("brightness", "contrast", "saturation", "hue"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name}={getattr(self, name)}: a strength is not below 0")
-
-    def recolour(self, image: RGB, random: np.random.Generator) -> RGB:
-        """Change all that does not move points."""
-        jitter = {name: getattr(self, name) for name in ("brightness", "contrast", "saturation", "hue")}
-        if any(jitter.values()):
-            image = transforms.colour_jitter(image, random, **jitter)
-        if random.random() < self.grey:
-            image = transforms.grey(image)
-        if random.random() < self.blur:
-            image = transforms.blur(image, random.uniform(*_BLUR_SIGMA))
-        if random.random() < self.noise:
-            image = transforms.noise(image, random.uniform(*_NOISE_SIGMA), random)
-        return image
-
 
 class Item(NamedTuple):
-    """A training crop: the normalised image (3, H, W) and people per pixel (H, W)."""
+    """A training crop: the normalised image (3, H, W) and people per cell (H / cell, W / cell)."""
 
     image: NDArray[np.float32]
-    density: Density
+    people: Density
 
 
 class Batch(NamedTuple):
@@ -88,15 +40,15 @@ class Batch(NamedTuple):
 
     images: Tensor
     """(B, 3, H, W), normalised, in `channels_last` order."""
-    density: Tensor
-    """(B, H, W), people per pixel."""
+    people: Tensor
+    """(B, H / cell, W / cell), people per cell."""
     domain: Tensor
     """(B,), the pseudo-domain of each."""
     ids: list[str]
 
     def to(self, device: torch.device | str) -> "Batch":
         """Return the batch on a device."""
-        return Batch(self.images.to(device), self.density.to(device), self.domain.to(device), self.ids)
+        return Batch(self.images.to(device), self.people.to(device), self.domain.to(device), self.ids)
 
 
 class TrainingSet:
@@ -108,6 +60,8 @@ class TrainingSet:
         Samples with points. Until `relabel` is called all of them are of domain 0.
     kernel, sigma, adaptive
         The density map's: see `density_map`. Adaptive widths look at all neighbours, also those outside the crop.
+    cell : int
+        Side in pixels of the cells in which people are given.
     seed : int
         Of all chance in the crops.
     cache_bytes : int
@@ -124,6 +78,7 @@ class TrainingSet:
         kernel: int = 15,
         sigma: float = 4.0,
         adaptive: bool = False,
+        cell: int = 1,
         seed: int = 0,
         cache_bytes: int = 0,
         max_side: int | None = None,
@@ -140,6 +95,7 @@ class TrainingSet:
         self.kernel = kernel
         self.sigma = sigma
         self.adaptive = adaptive
+        self.cell = cell
         self.seed = seed
         self.cache = ImageCache(cache_bytes, max_side=max_side)
         self._domains = dict.fromkeys(dataset.ids, 0)
@@ -169,7 +125,7 @@ class TrainingSet:
         sample = self.dataset.by_id(id)
         image = self.cache.read(sample)
         points = transforms.clamp(_scaled_points(sample, image), image.shape[1], image.shape[0])
-        box = transforms.random_box(image, size, random, augmentation.scale)
+        box = transforms.random_box(image, size, random, augmentation.scale_range)
         sigma: float | NDArray[np.float32] = self.sigma
         if self.adaptive:
             widths = adaptive_sigma(points, lone=self.sigma)
@@ -178,7 +134,8 @@ class TrainingSet:
         if random.random() < augmentation.flip:
             image, points = transforms.flip(image, points)
         image = augmentation.recolour(image, random)
-        return Item(transforms.normalise(image), density_map(points, size, size, kernel=self.kernel, sigma=sigma))
+        people = density_map(points, size, size, kernel=self.kernel, sigma=sigma, stride=self.cell)
+        return Item(transforms.normalise(image), people)
 
 
 class Batches:
@@ -194,8 +151,12 @@ class Batches:
         Steps of this epoch that are done already: their pictures are not touched.
     workers : int
         Threads; 0 makes each batch when it is asked for.
+    repeats : int
+        How many crops of each picture make the epoch.
     balanced : bool
         Fill each batch with the pseudo-domains in equal parts.
+    shares : mapping, optional
+        How much of the epoch each source makes up, by its name, with which the ids of its pictures begin.
 
     Every batch is full: what is left over at the end of an epoch is left out, and a set with fewer pictures than a
     batch fills it with further crops of the same pictures.
@@ -210,7 +171,9 @@ class Batches:
         seed: int = 0,
         start: int = 0,
         workers: int = 2,
+        repeats: int = 1,
         balanced: bool = False,
+        shares: Mapping[str, float] | None = None,
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
@@ -222,14 +185,16 @@ class Batches:
         self.seed = seed
         self.start = start
         self.workers = workers
+        self.repeats = repeats
         self.balanced = balanced
+        self.shares = shares
         self.rank = rank
         self.world_size = world_size
 
     @property
     def steps(self) -> int:
         """How many batches the whole epoch has."""
-        return max(1, len(self.training_set) // self.batch_size)
+        return max(1, self.repeats * len(self.training_set) // self.batch_size)
 
     def __len__(self) -> int:
         return max(0, self.steps - self.start)
@@ -245,7 +210,7 @@ class Batches:
                 made = list(islice(items, len(part)))
                 yield Batch(
                     _stack_images([item.image for item in made]),
-                    torch.from_numpy(np.stack([item.density for item in made])),
+                    torch.from_numpy(np.stack([item.people for item in made])),
                     torch.tensor([domains[draw.id] for draw in part]),
                     [draw.id for draw in part],
                 )
@@ -253,7 +218,13 @@ class Batches:
     def _draws(self, domains: Mapping[str, int]) -> list[list[Draw]]:
         """Return this process's rows of each batch that is still to come."""
         length = self.steps * self.batch_size
-        order = epoch_order(domains, length, seed=self.seed, epoch=self.epoch, balanced=self.balanced)
+        groups: dict[str, Hashable] = dict(domains)
+        shares: dict[Hashable, float] | None = None
+        if self.shares is not None:
+            groups, shares = {id: id.split("/", 1)[0] for id in domains}, dict(self.shares.items())
+        elif self.balanced:
+            shares = dict.fromkeys(sorted(set(domains.values())), 1.0)
+        order = epoch_order(groups, length, seed=self.seed, epoch=self.epoch, shares=shares)
         rows = self.batch_size // self.world_size
         firsts = range(self.start * self.batch_size + self.rank * rows, length, self.batch_size)
         return [order[first : first + rows] for first in firsts]

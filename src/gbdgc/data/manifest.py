@@ -1,4 +1,4 @@
-"""Dataset: samples with unique ids, and its form on disk, one JSON line a sample with paths relative to the file."""
+"""Dataset: samples with unique ids, and its form on disk, one JSON line per sample with paths relative to the file."""
 
 import itertools
 import json
@@ -90,10 +90,6 @@ class Dataset(Sequence[Sample]):
             raise InputError("", f"{len(missing)} ids are not in this data set, such as {', '.join(missing[:5])}")
         first = self._subset(sample for sample in self.samples if sample.id in wanted)
         return first, self._subset(sample for sample in self.samples if sample.id not in wanted)
-
-    def with_split(self, name: str) -> "Dataset":
-        """Return the same samples, all under one split name."""
-        return self._subset(replace(sample, split=name) for sample in self.samples)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the manifest, atomically, and return its path."""

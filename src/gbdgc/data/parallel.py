@@ -15,8 +15,8 @@ def map_unordered(
     """Yield ``function(item)`` of each item as it is done, in any order.
 
     When one raises, no other is begun, what was under way is still yielded, and then it is raised here. ``workers`` is
-    how many are worked on at a time, by default one a core. They are threads: decoding, resizing, encoding and hashing
-    run side by side, and processes would each begin by importing what is imported here already.
+    how many are worked on at a time, by default one per core. They are threads: decoding, resizing, encoding and
+    hashing run side by side, and processes would each begin by importing what is imported here already.
     """
     pool = ThreadPoolExecutor(workers or _cores())
     futures = {pool.submit(function, item) for item in items}

@@ -101,9 +101,8 @@ def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
         if found is None or found[0] in (name, "folder"):
             raise
         other, reason = found
-        raise InputError(
-            str(error), f"this looks like {READERS[other].TITLE} ({reason})", f"read it as {other}"
-        ) from error
+        hint = f"{error.reason}: this looks like {READERS[other].TITLE} ({reason})"
+        raise InputError(error.thing, hint, f"read it as {other}") from error
     return entries
 
 

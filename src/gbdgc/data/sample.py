@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Points = NDArray[np.float32]
-"""Head positions, one row (x, y) a head, in pixels of the upright image, x to the right and y down."""
+"""Head positions, one row (x, y) per head, in pixels of the upright image, x to the right and y down."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

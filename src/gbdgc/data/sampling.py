@@ -1,7 +1,7 @@
 """Which picture comes when: a function of seed, epoch and ids, and of nothing else."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import count, islice
 from typing import NamedTuple
 
@@ -15,19 +15,36 @@ class Draw(NamedTuple):
     turn: int
 
 
-def epoch_order(domains: Mapping[str, int], length: int, *, seed: int, epoch: int, balanced: bool) -> list[Draw]:
+def epoch_order(
+    groups: Mapping[str, Hashable],
+    length: int,
+    *,
+    seed: int,
+    epoch: int,
+    shares: Mapping[Hashable, float] | None = None,
+) -> list[Draw]:
     """Return ``length`` draws: pass after pass over all pictures, none a second time before all had their turn.
 
-    ``balanced`` takes one of each domain in turn, each domain going through its own pictures. So any run of draws, and
-    with it every batch and every process's part of a batch, holds the domains in equal numbers, but for one.
+    ``groups`` is the group of each picture by id, and ``shares`` how much of the draws each group makes up; each then
+    goes through its own pictures. Any run of draws, and with it every batch and every process's part of a batch, holds
+    the groups in these shares, but for one. Without shares the groups do not matter.
     """
-    if not balanced:
-        return list(islice(_passes(domains, seed, epoch), length))
-    members: dict[int, list[str]] = {}
-    for id, domain in domains.items():
-        members.setdefault(domain, []).append(id)
-    streams = [_passes(members[domain], seed, epoch) for domain in sorted(members)]
-    return [next(streams[place % len(streams)]) for place in range(length)]
+    if shares is None:
+        return list(islice(_passes(groups, seed, epoch), length))
+    members: dict[Hashable, list[str]] = {group: [] for group, share in shares.items() if share > 0}
+    for id, group in groups.items():
+        if group in members:
+            members[group].append(id)
+    streams = {group: _passes(ids, seed, epoch) for group, ids in members.items()}
+    total = sum(shares[group] for group in members)
+    drawn = dict.fromkeys(members, 0)
+    order = []
+    for place in range(length):
+        # The group that is furthest behind its share; the first of them where several are.
+        group = max(members, key=lambda group: shares[group] / total * (place + 1) - drawn[group])
+        drawn[group] += 1
+        order.append(next(streams[group]))
+    return order
 
 
 def generator(purpose: str, seed: int, epoch: int, turn: int, id: str) -> np.random.Generator:

@@ -16,7 +16,7 @@ QUANTILES = {"min": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75,
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SplitSummary:
     """The statistics of one split, or of all; heads and counts are those of the labelled pictures."""
 
     images: int
@@ -50,12 +50,12 @@ class Bin:
         return f"{self.low:,} to {self.high:,} heads"
 
 
-def summarise(samples: Sequence[Sample]) -> Summary:
+def summarise_samples(samples: Sequence[Sample]) -> SplitSummary:
     """Return the statistics of some samples, at least one."""
     counts = _counts(samples)
     sizes = np.array([(sample.width, sample.height) for sample in samples])
     (narrow, low), (wide, high) = sizes.min(axis=0).tolist(), sizes.max(axis=0).tolist()
-    return Summary(
+    return SplitSummary(
         images=len(samples),
         labelled=len(counts),
         empty=int((counts == 0).sum()),
@@ -68,13 +68,13 @@ def summarise(samples: Sequence[Sample]) -> Summary:
     )
 
 
-def summarise_splits(dataset: Dataset) -> dict[str, Summary]:
+def summarise_splits(dataset: Dataset) -> dict[str, SplitSummary]:
     """Return the statistics of each split, by its name, and of all where there are several."""
     splits = {
-        split or "no split": summarise([sample for sample in dataset if sample.split == split])
+        split or "no split": summarise_samples([sample for sample in dataset if sample.split == split])
         for split in dataset.split_sizes()
     }
-    return splits if len(splits) == 1 else {**splits, "all": summarise(dataset)}
+    return splits if len(splits) == 1 else {**splits, "all": summarise_samples(dataset)}
 
 
 def histogram(samples: Sequence[Sample]) -> list[Bin]:

@@ -9,6 +9,7 @@ keep their order, and only a crop drops any. Where chance decides, the caller gi
 """
 
 import math
+from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
@@ -151,6 +152,19 @@ def colour_jitter(
 def grey(image: RGB) -> RGB:
     """Take the colour out."""
     return np.asarray(Image.fromarray(image).convert("L").convert("RGB"))
+
+
+def gamma(image: RGB, exponent: float) -> RGB:
+    """Raise the brightness to a power: night below the camera's range, or a washed-out day."""
+    levels = np.rint(255 * (np.arange(256) / 255) ** exponent).astype(np.uint8)
+    return levels[image]
+
+
+def jpeg(image: RGB, quality: int) -> RGB:
+    """Compress as a cheap camera or a messenger does, and decode again."""
+    file = BytesIO()
+    Image.fromarray(image).save(file, "JPEG", quality=quality)
+    return np.asarray(Image.open(file))
 
 
 def blur(image: RGB, sigma: float) -> RGB:

@@ -52,28 +52,28 @@ def matching_names(labels: Integers, n_domains: int, previous: Integers) -> Inte
     return names
 
 
-class Partition(NamedTuple):
-    """A named partition: each sample's domain, the domains' names ascending, and a center for each name."""
+class NamedClusters(NamedTuple):
+    """Clusters with names: each sample's domain, the domains' names ascending, and a center for each name."""
 
     labels: Integers
     names: Integers
     centers: NDArray[np.float64]
 
 
-def name_domains(labels: Integers, centers: NDArray[np.float64], previous: Integers | None) -> Partition:
+def name_domains(labels: Integers, centers: NDArray[np.float64], previous: Integers | None) -> NamedClusters:
     """Give the domains 0 .. K-1 the names they had, if there is a past."""
     if previous is None:
-        return Partition(labels, np.arange(len(centers)), centers)
+        return NamedClusters(labels, np.arange(len(centers)), centers)
     names = matching_names(labels, len(centers), previous)
     order = np.argsort(names)
-    return Partition(names[labels], names[order], centers[order])
+    return NamedClusters(names[labels], names[order], centers[order])
 
 
 def as_labels(values: ArrayLike, name: str) -> Integers:
-    """Check that these are labels: one whole number a sample."""
+    """Check that these are labels: one whole number per sample."""
     labels = np.asarray(values)
     if labels.ndim != 1:
-        raise InputError("", f"{name} has shape {labels.shape}", "give one label a sample, a flat list")
+        raise InputError("", f"{name} has shape {labels.shape}", "give one label per sample, a flat list")
     if labels.dtype.kind not in "iub" and not (
         labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == np.rint(labels)).all()
     ):

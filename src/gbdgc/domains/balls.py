@@ -1,6 +1,6 @@
 """Division of descriptors into granular balls: the paper's Algorithm 1 up to the final balls.
 
-The equations are in ``equations.py``, the compiled division in ``kernels.py``, its plain twin in ``reference.py``.
+The equations are in ``equations.py``, the compiled division in ``kernels.py``, its plain twin among the tests.
 """
 
 import math
@@ -71,7 +71,7 @@ def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:
     Parameters
     ----------
     Z
-        One row a sample, finite; not changed.
+        One row per sample, finite; not changed.
     rules
         When and how a ball is split.
 
@@ -84,7 +84,7 @@ def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:
     rules = rules or DivisionRules()
     rows, origin, unit = on_grid(np.ascontiguousarray(Z, dtype=np.float64))
     order = np.arange(len(rows), dtype=np.int64)
-    table, center, weights, shape = kernels.divide(
+    table, center, weights, shape = kernels.divide_rows(
         rows,
         order,
         float(rules.split_margin),

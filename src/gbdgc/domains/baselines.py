@@ -11,11 +11,11 @@ from sklearn.utils import check_random_state
 from gbdgc.domains import inputs, stable
 from gbdgc.domains.alignment import name_domains
 from gbdgc.domains.clustering import cluster_distinct, one_thread
-from gbdgc.domains.embedded import EmbeddedDomains, RememberingDomains
+from gbdgc.domains.embedded import EmbeddedDomains, WarmStartDomains
 from gbdgc.domains.tree import Integers
 
 
-class KMeansDomains(ClusterMixin, RememberingDomains):
+class KMeansDomains(ClusterMixin, WarmStartDomains):
     """Latent domains by K-means on the descriptors themselves.
 
     Parameters
@@ -57,9 +57,9 @@ class KMeansDomains(ClusterMixin, RememberingDomains):
         random_state = check_random_state(self.random_state)
         with one_thread():
             if self.mode == "stable":
-                self._embed_with_past(table, previous)
+                self._embed_averaged(table, previous)
                 found = cluster_distinct(self.embedding_, asked, random_state)
-                partition = stable.settle(self.embedding_, found.centers, previous)
+                partition = stable.refine(self.embedding_, found.centers, previous)
             else:
                 self._embed(table)
                 found = cluster_distinct(self.embedding_, asked, random_state)

@@ -14,8 +14,8 @@ from gbdgc.domains import inputs, stable
 from gbdgc.domains.alignment import name_domains
 from gbdgc.domains.balls import DivisionRules, divide
 from gbdgc.domains.clustering import cluster_distinct, nearest, one_thread
-from gbdgc.domains.embedded import RememberingDomains
-from gbdgc.domains.few_points import kmeans_of_few
+from gbdgc.domains.embedded import WarmStartDomains
+from gbdgc.domains.small_kmeans import small_kmeans
 from gbdgc.domains.tree import Ball, BallTree, Floats, Integers
 from gbdgc.errors import GbdgcWarning
 
@@ -35,7 +35,7 @@ def discover(Z: Floats, n_domains: int, rules: DivisionRules, random_state: Rand
     g = tree.center[tree.leaves]
     if too_few(g, n_domains):
         return Discovery(tree, *cluster_distinct(Z, n_domains, random_state)[:2], fallback=True)
-    labels, centers, _ = kmeans_of_few(g, n_domains, random_state)
+    labels, centers, _ = small_kmeans(g, n_domains, random_state)
     return Discovery(tree, labels[tree.ball_labels()], centers, fallback=False)
 
 
@@ -44,7 +44,7 @@ def too_few(g: Floats, n_domains: int) -> bool:
     return len(g) < n_domains or len(np.unique(g, axis=0)) < n_domains
 
 
-class GranularBallDomains(ClusterMixin, RememberingDomains):
+class GranularBallDomains(ClusterMixin, WarmStartDomains):
     """Latent domains by granular balls: divide descriptors into compact balls, then cluster the balls.
 
     Parameters
@@ -144,7 +144,7 @@ class GranularBallDomains(ClusterMixin, RememberingDomains):
         Parameters
         ----------
         X
-            Descriptors, one row a sample.
+            Descriptors, one row per sample.
         y
             Ignored.
         previous_labels
@@ -161,9 +161,9 @@ class GranularBallDomains(ClusterMixin, RememberingDomains):
         random_state = check_random_state(self.random_state)
         with one_thread():
             if self.mode == "stable":
-                self._embed_with_past(table, previous)
+                self._embed_averaged(table, previous)
                 found = _discover_stable(self.embedding_, asked, rules, random_state)
-                partition = stable.settle(self.embedding_, found.centers, previous)
+                partition = stable.refine(self.embedding_, found.centers, previous)
             else:
                 self._embed(table)
                 found = discover(self.embedding_, asked, rules, random_state)
@@ -188,7 +188,7 @@ class GranularBallDomains(ClusterMixin, RememberingDomains):
     def predict(self, X: ArrayLike) -> Integers:
         """Return the domain of the nearest ball; after a fallback and in mode="stable", the nearest domain center's."""
         check_is_fitted(self)
-        if self.fallback_ or self._frame is not None:
+        if self.fallback_ or self._normalization is not None:
             return super().predict(X)
         Z = self.reduce(X)
         with one_thread():

@@ -22,7 +22,7 @@ class EmbeddedDomains(BaseEstimator):
     domain_centers_: Floats
     embedding_: Floats
     _reduction: Reduction
-    _frame: stable.Frame | None
+    _normalization: stable.Normalization | None
 
     def predict(self, X: ArrayLike) -> Integers:
         """Return the domain of the nearest domain center."""
@@ -36,17 +36,17 @@ class EmbeddedDomains(BaseEstimator):
         table = inputs.check_descriptors(self, X, reset=False)
         with one_thread():
             Z = self._reduction(table)
-            return Z if self._frame is None else self._frame(Z)
+            return Z if self._normalization is None else self._normalization(Z)
 
     def _embed(self, table: Floats) -> None:
         """Choose the axes and put the descriptors on them."""
         self._reduction = fit_reduction(table, inputs.check_components(self.n_components))
-        self._frame = None
+        self._normalization = None
         self.embedding_ = self._reduction(table)
 
 
-class RememberingDomains(EmbeddedDomains):
-    """Those that can be steady over epochs."""
+class WarmStartDomains(EmbeddedDomains):
+    """Domains that can start from what earlier epochs found."""
 
     memory_: stable.Memory
 
@@ -58,10 +58,9 @@ class RememberingDomains(EmbeddedDomains):
         self.memory_ = stable.check_memory(memory)
         return self
 
-    def _embed_with_past(self, table: Floats, previous: Integers | None) -> None:
+    def _embed_averaged(self, table: Floats, previous: Integers | None) -> None:
         """Do as `_embed`, then average with what earlier epochs saw, if there were any."""
         self._embed(table)
-        past = stable.recall(self.embedding_, None if previous is None else getattr(self, "memory_", None))
-        self._frame = past.frame
-        self.memory_ = past.as_memory()
-        self.embedding_ = past.descriptors
+        past = None if previous is None else getattr(self, "memory_", None)
+        self._normalization, self.memory_ = stable.average_with_past(self.embedding_, past)
+        self.embedding_ = self.memory_["descriptors"]

@@ -2,7 +2,7 @@
 
 Legend
 ------
-Z, z     descriptors after PCA, one row a sample; z_j is one axis
+Z, z     descriptors after PCA, one row per sample; z_j is one axis
 B, n     a granular ball (a set of descriptors) and its size
 c        the ball's center
 w        feature weights: one a axis, none negative, sum 1
@@ -12,7 +12,7 @@ D_j      within-cluster scatter on axis j
 beta     sharpness of the feature weights, > 1
 tau      split margin
 
-Plain NumPy, as printed. ``reference.py`` divides with these; ``kernels.py`` is the compiled twin.
+Plain NumPy, as printed. ``kernels.py`` is the compiled twin; a plain division in the tests uses these as they are.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The division, compiled. ``reference.py`` says the same in plain NumPy; tests hold the two together, ball for ball.
+"""The division, compiled. A plain NumPy version in the tests says the same, and they compare the two ball for ball.
 
 How it comes to be fast. Rows are whole numbers of 32 bits: half of what a pass would read otherwise. A ball is a
 contiguous range of them, split in place as in quicksort, so that memory stays at one working copy and every pass
@@ -210,7 +210,7 @@ def _partition(Z: Rows, order: NDArray[np.int64], first: NDArray[np.bool_]) -> N
 
 
 @numba.njit(cache=True)
-def divide(
+def divide_rows(
     Z: Rows,
     order: NDArray[np.int64],
     tau: float,

@@ -10,14 +10,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from gbdgc.domains.clustering import one_thread
-from gbdgc.domains.tree import Ball, Floats, Integers
+from gbdgc.domains.tree import Ball, Floats, Integers, disc_around
 
 # Told apart by people with any colour vision (after Okabe and Ito), and dark enough on white.
 PALETTE = ("#0072b2", "#dc8f00", "#009e73", "#c45f97", "#4ea6de", "#d55e00", "#8265ad", "#7a7a7a", "#a39000", "#3f4a5a")
 
 
 def draw_domains(embedding: Floats, labels: Integers, balls: Sequence[Ball] = (), title: str = "") -> Figure:
-    """Draw the plane of largest variance: a dot a sample, a circle a ball of at least two samples.
+    """Draw the plane of largest variance: a dot per sample and a circle per ball of at least two samples.
 
     A circle is about its members as they appear in the plane: the ball itself has more axes than the paper.
     """
@@ -59,8 +59,7 @@ def _draw_balls(axes: Axes, plane: Floats, balls: Sequence[Ball], colour: dict[i
     seen = []
     for ball in balls:
         if ball.size > 1:
-            center = plane[ball.members].mean(axis=0)
-            radius = float(np.sqrt(((plane[ball.members] - center) ** 2).sum(axis=1)).max())
+            center, radius = disc_around(plane[ball.members])
             seen.append((radius, (center[0], center[1]), colour[ball.domain]))
     seen.sort(key=lambda entry: -entry[0])
     discs = [Circle(center, radius) for radius, center, _ in seen]

@@ -42,7 +42,7 @@ def count_separation(labels: ArrayLike, counts: ArrayLike) -> CountSeparation:
     """
     domains, people = as_labels(labels, "labels"), np.asarray(counts, dtype=np.float64)
     if people.shape != domains.shape:
-        raise InputError("", f"counts has shape {people.shape} for {len(domains)} labels", "give one count a sample")
+        raise InputError("", f"counts has shape {people.shape} for {len(domains)} labels", "give one count per sample")
     if len(domains) == 0:
         raise InputError("", "labels is empty", "there is nothing to separate")
     medians = {int(name): float(np.median(people[domains == name])) for name in np.unique(domains)}
@@ -81,7 +81,7 @@ def stability(history: Sequence[ArrayLike]) -> list[EpochStability]:
     for epoch, entry in enumerate(history):
         labels = as_labels(entry, f"history[{epoch}]")
         if len(labels) == 0:
-            raise InputError("", f"history[{epoch}] is empty", "give one label a sample")
+            raise InputError("", f"history[{epoch}] is empty", "give one label per sample")
         if previous is not None and len(labels) != len(previous):
             raise InputError(
                 "",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ class Ball:
 
 @dataclass(frozen=True, eq=False)
 class BallTree:
-    """Every ball of a division, one entry a ball in each array; ball 0 holds all samples, parents before children.
+    """Every ball of a division, one entry per ball in each array; ball 0 holds all samples, parents before children.
 
     Attributes
     ----------
@@ -123,3 +124,12 @@ class BallTree:
             lines = self._lines(int(child), max_depth)
             yield tee + next(lines)
             yield from (pipe + line for line in lines)
+
+
+def disc_around(members: NDArray[Any]) -> tuple[NDArray[Any], float]:
+    """Return the center and the radius of the disc that a ball is drawn as: about its members on the map's plane.
+
+    The ball itself has more axes than the paper.
+    """
+    center = members.mean(axis=0)
+    return center, float(np.sqrt(((members - center) ** 2).sum(axis=1)).max())

@@ -1,12 +1,11 @@
-"""What every backbone is: an encoder of three levels, a top-down decoder over them, and the fused feature F.
+"""What every backbone promises: an encoder of three levels, a decoder over them, and the fused feature F.
 
-Shapes: B batch, C channels, H x W the image, h x w = H/4 x W/4.
-All tuples of levels run from fine to coarse: strides 4, 8, 16.
+Shapes: B batch, C channels, H x W the image.
+All tuples of levels run from fine to coarse; the encoder's have strides 4, 8, 16.
 """
 
 from typing import ClassVar, NamedTuple
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -20,63 +19,40 @@ class Features(NamedTuple):
     encoder: tuple[Tensor, ...]
     decoder: tuple[Tensor, ...]
     fused: Tensor
-
-
-class Decoder(nn.Module):
-    """Top-down decoder: two 3x3 convolutions a level, upsampled and concatenated with the next finer encoder level.
-
-    Parameters
-    ----------
-    encoder_channels : channels of the encoder's levels, fine to coarse.
-    widths : for each level, fine to coarse, the output channels of its two convolutions.
-    encoder_scale : root mean square of the encoder's features; the kernels that read them are drawn as many times
-        smaller, so that the decoder's own features start near one, where the codebook's softmax is not saturated.
-    """
-
-    def __init__(
-        self, encoder_channels: tuple[int, ...], widths: tuple[tuple[int, int], ...], encoder_scale: float = 1.0
-    ) -> None:
-        super().__init__()
-        from_coarser = [outer for _, outer in widths[1:]] + [0]
-        self.levels = nn.ModuleList(
-            _double_convolution(below, skip, inner, outer, encoder_scale)
-            for skip, below, (inner, outer) in zip(encoder_channels, from_coarser, widths, strict=True)
-        )
-        self.channels = tuple(outer for _, outer in widths)
-
-    def forward(self, encoder: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Return the decoded levels, fine to coarse."""
-        coarsest_first: list[Tensor] = []
-        for skip, convolve in zip(reversed(encoder), reversed(self.levels), strict=True):
-            joined = torch.cat([enlarge(coarsest_first[-1], 2), skip], dim=1) if coarsest_first else skip
-            coarsest_first.append(convolve(joined))
-        return tuple(reversed(coarsest_first))
+    """F, from which the semantic and the style map are projected."""
+    context: Tensor | None = None
+    """What tells whether anybody is in a patch, at stride 16; None where the backbone has no such feature."""
 
 
 class Backbone(nn.Module):
-    """An encoder and a decoder; what a file in this package makes out of its own two.
+    """An encoder, what a subclass puts on top, and the promises that network, tiling and training rely on.
+
+    A subclass has a ``forward`` that makes `Features` of images whose sides are multiples of `STRIDE`.
 
     Parameters
     ----------
     encoder : module that maps images (B, 3, H, W) to three levels with strides 4, 8 and 16.
-    decoder : the decoder over these levels.
     """
 
-    suitable_dim: ClassVar[int] = 256
-    suitable_codewords: ClassVar[int] = 1024
+    feature_stride: ClassVar[int]
+    """Pixels between two positions of F."""
+    cell: ClassVar[int]
+    """Side in pixels of a cell of the predicted density: the network is trained on people per cell."""
+    head_scale: ClassVar[float]
+    """The density head gives people per cell times this."""
+    head_bias: ClassVar[bool]
+    initial_density: ClassVar[float]
+    """What the density head gives before training: a little everywhere, so that no position starts dead."""
+    suitable_dim: ClassVar[int]
+    suitable_codewords: ClassVar[int]
 
-    def __init__(self, encoder: nn.Module, decoder: Decoder) -> None:
+    fused_channels: int
+    context_channels: int = 0
+    """Channels of `Features.context`; 0 where there is none."""
+
+    def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
         self.encoder = encoder
-        self.decoder = decoder
-        self.fused_channels = sum(decoder.channels)
-
-    def forward(self, images_B3HW: Tensor) -> Features:
-        """Return encoder levels, decoder levels, and F: the decoder levels side by side at stride 4."""
-        encoder: tuple[Tensor, ...] = self.encoder(images_B3HW)
-        decoder: tuple[Tensor, ...] = self.decoder(encoder)
-        fused = torch.cat([enlarge(level, 2**depth) for depth, level in enumerate(decoder)], dim=1)
-        return Features(encoder, decoder, fused)
 
 
 def enlarge(map_BCHW: Tensor, factor: int) -> Tensor:
@@ -92,12 +68,3 @@ def initialise(module: nn.Module) -> None:
         nn.init.kaiming_normal_(module.weight, mode="fan_in", nonlinearity="relu")
         if module.bias is not None:
             nn.init.zeros_(module.bias)
-
-
-def _double_convolution(below: int, skip: int, inner: int, outer: int, skip_scale: float) -> nn.Sequential:
-    first = nn.Conv2d(below + skip, inner, kernel_size=3, padding=1)
-    second = nn.Conv2d(inner, outer, kernel_size=3, padding=1)
-    block = nn.Sequential(first, nn.ReLU(inplace=True), second, nn.ReLU(inplace=True)).apply(initialise)
-    with torch.no_grad():
-        first.weight[:, below:] /= skip_scale
-    return block

@@ -1,4 +1,4 @@
-"""The same shape for CPUs: EfficientNet-Lite0 up to stride 16 and a narrow top-down decoder.
+"""The network for CPUs: EfficientNet-Lite0 up to stride 16 under a light decoder, density in cells of 8 x 8 pixels.
 
 Tan and Le, "EfficientNet: rethinking model scaling for convolutional neural networks", ICML 2019; the Lite variant
 has ReLU6 in place of swish and no squeeze-and-excitation, so that it exports and quantises well.
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gbdgc.models.backbone import Backbone, Decoder, initialise
+from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
 
 
 class _Stage(NamedTuple):
@@ -34,8 +34,9 @@ _STAGES = (
     _Stage(blocks=3, kernel=5, stride=1, expansion=6, channels=112),
 )
 _LEVELS = (2, 4, 10)  # the blocks after which strides 4, 8 and 16 are as deep as they get
-_LEVEL_SCALE = 7.0  # the levels end in a linear layer and are that wide with ImageNet weights
-_DECODER_WIDTHS = ((96, 64), (128, 96), (192, 128))
+_CHANNELS = (24, 40, 112)
+_LEVEL_SCALE = 7.0  # the levels end in a linear layer; with ImageNet weights their deviation is about this
+_WIDTH = 96
 
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_DEVIATION = (0.229, 0.224, 0.225)
@@ -79,8 +80,43 @@ class LiteEncoder(nn.Module):
         return tuple(levels)
 
 
+class LightDecoder(nn.Module):
+    """Top-down decoder at stride 8, where a convolution costs a quarter of what it does at stride 4.
+
+    The finest level is folded into stride 8 by pixel-unshuffle, so that no detail is lost. Dilated convolutions widen
+    the view on both scales at no further cost.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        fine, middle, coarse = _CHANNELS
+        self.lateral = nn.ModuleList(nn.Conv2d(inputs, _WIDTH, kernel_size=1) for inputs in (4 * fine, middle, coarse))
+        self.coarse = _convolution3x3()
+        self.coarse_wide = _convolution3x3(dilation=2)
+        self.fine = _convolution3x3()
+        self.fine_wide = _convolution3x3(dilation=2)
+        self.apply(initialise)
+        with torch.no_grad():
+            for convolution in self.lateral:
+                convolution.get_parameter("weight").div_(_LEVEL_SCALE)
+
+    def forward(self, encoder: tuple[Tensor, ...]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return two maps at stride 8, the second with the wider view, and one at stride 16."""
+        folded = functional.pixel_unshuffle(encoder[0], 2)
+        if encoder[1].is_contiguous(memory_format=torch.channels_last):
+            folded = folded.contiguous(memory_format=torch.channels_last)
+        at4, at8, at16 = (
+            functional.relu(convolution(level), inplace=True)
+            for convolution, level in zip(self.lateral, (folded, *encoder[1:]), strict=True)
+        )
+        near = functional.relu(self.coarse(at16), inplace=True)
+        coarse = near + functional.relu(self.coarse_wide(near), inplace=True)
+        fine = functional.relu(self.fine(at4 + at8 + enlarge(coarse, 2)), inplace=True)
+        return fine, functional.relu(self.fine_wide(fine), inplace=True), coarse
+
+
 class CompactBackbone(Backbone):
-    """EfficientNet-Lite0 features under a narrow decoder.
+    """EfficientNet-Lite0 features under a light decoder.
 
     Parameters
     ----------
@@ -88,21 +124,37 @@ class CompactBackbone(Backbone):
         scale and offset only. Batches of a few crops are too small for statistics of their own, counts then depend
         on one image alone, and many processes compute what one would. False restores batch statistics, which is
         worth trying when training from scratch.
-    frozen_blocks : leave the stem and that many blocks as they came, which spares their backward pass, the dearest of
-        all; edges and colours look alike everywhere. With 3 the first level that the decoder sees is as it came.
+    frozen_blocks : leave the stem and that many blocks as they came, which spares their backward pass, the most
+        expensive of all; edges and colours look alike everywhere. With 3 the finest level is as it came.
     """
 
+    feature_stride = 8
+    cell = 8
+    head_scale = 1.0
+    head_bias = True
+    initial_density = 0.25
     suitable_dim = 128
     suitable_codewords = 256
 
     def __init__(self, *, frozen_statistics: bool = True, frozen_blocks: int = 0) -> None:
         encoder = LiteEncoder()
-        super().__init__(encoder, Decoder((24, 40, 112), _DECODER_WIDTHS, _LEVEL_SCALE))
+        super().__init__(encoder)
+        self.decoder = LightDecoder()
+        self.fused_channels = 3 * _WIDTH
+        self.context_channels = 2 * _WIDTH
         frozen = [encoder.stem, *encoder.blocks[:frozen_blocks]] if frozen_blocks > 0 else []
         for part in frozen:
             part.requires_grad_(False)
         still = [encoder] if frozen_statistics else frozen
         self._still = tuple(norm for part in still for norm in part.modules() if isinstance(norm, nn.BatchNorm2d))
+
+    def forward(self, images_B3HW: Tensor) -> Features:
+        """Return encoder levels, decoder levels, F at stride 8 and the context at stride 16."""
+        encoder: tuple[Tensor, ...] = self.encoder(images_B3HW)
+        fine, wide, coarse = self.decoder(encoder)
+        fused = torch.cat([fine, wide, enlarge(coarse, 2)], dim=1)
+        context = torch.cat([coarse, functional.avg_pool2d(wide, 2)], dim=1)
+        return Features(encoder, (fine, wide, coarse), fused, context)
 
     def train(self, mode: bool = True) -> Self:
         """Set training mode, in which frozen BatchNorm stays as in evaluation."""
@@ -153,6 +205,10 @@ class _Convolution(nn.Conv2d):
         return functional.conv2d(
             signal, self.weight * scale[:, None, None, None], offset, self.stride, self.padding, groups=self.groups
         )
+
+
+def _convolution3x3(dilation: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(_WIDTH, _WIDTH, kernel_size=3, padding=dilation, dilation=dilation)
 
 
 def _relu6(signal: Tensor) -> Tensor:

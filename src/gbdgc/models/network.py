@@ -1,6 +1,7 @@
 """The counter: a semantic branch through the codebook to the density head, and a style branch for training only.
 
-Shapes: B batch, D feature channels, H x W the image, h x w = H/4 x W/4.
+Shapes: B batch, D feature channels, H x W the image, h x w the positions of F (stride 4 or 8, by the backbone),
+c the side of a density cell in pixels.
 """
 
 import inspect
@@ -19,22 +20,19 @@ from gbdgc.models.compact import CompactBackbone
 from gbdgc.models.vgg16 import VGG16Backbone
 from gbdgc.models.weights import load_weights
 
-DENSITY_SCALE = 1000.0
-"""The head gives people per pixel times this, so that its targets are of the order of one."""
-
 BACKBONES: dict[str, Callable[..., Backbone]] = {
     "vgg16": VGG16Backbone,
     "compact": CompactBackbone,
 }
-
-_INITIAL_DENSITY = 0.1  # people per pixel x DENSITY_SCALE: of the order of a sparse street scene
 
 
 class Output(NamedTuple):
     """What the network makes of a batch: all that the losses and the discovery of domains need."""
 
     density: Tensor
-    """(B, 1, H, W): people per pixel x DENSITY_SCALE, never negative."""
+    """(B, 1, H/c, W/c): people per cell, never negative."""
+    occupancy: Tensor | None
+    """(B, 1, H/16, W/16): logits of anybody being in a patch; None where the backbone gives no context."""
     semantic: Tensor
     """(B, D, h, w): S, before re-encoding."""
     recoded: Tensor
@@ -43,6 +41,8 @@ class Output(NamedTuple):
     """(B, D, h, w): T; in training only."""
     levels: tuple[Tensor, ...]
     """The encoder's feature maps at strides 4, 8 and 16."""
+    cell: int
+    """c: the side of a density cell in pixels."""
 
 
 class Network(nn.Module):
@@ -56,7 +56,6 @@ class Network(nn.Module):
     codebook : re-encode the semantic map; without, it goes to the head as it is.
     style : have a style branch, which training computes and evaluation does not.
     dropout : share of whole channels of both maps dropped in training.
-    revive : let places where the density fell to zero learn again: see `_RevivableReLU`.
     """
 
     def __init__(
@@ -68,15 +67,14 @@ class Network(nn.Module):
         codebook: bool = True,
         style: bool = True,
         dropout: float = 0.5,
-        revive: bool = False,
     ) -> None:
         super().__init__()
         self.backbone = backbone
-        self.revive = revive
         self.semantic = _projection(backbone.fused_channels, dim, dropout)
         self.style = _projection(backbone.fused_channels, dim, dropout) if style else None
         self.codebook = Codebook(dim, codewords) if codebook else None
-        self.head = nn.Conv2d(dim, 1, kernel_size=1, bias=False)
+        self.head = nn.Conv2d(dim, 1, kernel_size=1, bias=backbone.head_bias)
+        self.occupancy = nn.Conv2d(backbone.context_channels, 1, kernel_size=1) if backbone.context_channels else None
         self._start_positive()
 
     def forward(self, images_B3HW: Tensor) -> Output:
@@ -84,9 +82,25 @@ class Network(nn.Module):
         features: Features = self.backbone(images_B3HW)
         semantic_BDhw, style_BDhw = self._project(features.fused)
         recoded_BDhw = semantic_BDhw if self.codebook is None else self.codebook(semantic_BDhw)
-        density_B1hw = self._never_negative(self.head(recoded_BDhw))
-        density_B1HW = enlarge(density_B1hw, 4)
-        return Output(density_B1HW, semantic_BDhw, recoded_BDhw, style_BDhw, features.encoder)
+        raw_B1hw = self.head(recoded_BDhw)
+        occupancy = None if self.occupancy is None else self.occupancy(features.context)
+        positive_B1hw = _straight_through_relu(raw_B1hw) if self.training else functional.relu(raw_B1hw)
+        density = self.to_cells(positive_B1hw, occupancy)
+        return Output(density, occupancy, semantic_BDhw, recoded_BDhw, style_BDhw, features.encoder, self.backbone.cell)
+
+    def to_cells(self, positive_B1hw: Tensor, occupancy: Tensor | None) -> Tensor:
+        """Return people per cell from the head's positive part, gated by whether anybody is in the patch."""
+        density = positive_B1hw / self.backbone.head_scale
+        if occupancy is not None:
+            gate = torch.sigmoid(occupancy)
+            density = density * functional.interpolate(gate, scale_factor=STRIDE // self.backbone.feature_stride)
+        # Where cells are finer than positions, a position's density is that of its cells.
+        return enlarge(density, self.backbone.feature_stride // self.backbone.cell)
+
+    def to_pixels(self, density_B1hw: Tensor) -> Tensor:
+        """Spread people per cell over its pixels; bilinear interpolation with clamped borders keeps their number."""
+        cell = self.backbone.cell
+        return enlarge(density_B1hw, cell) / cell**2
 
     def count_map(self, images_B3HW: Tensor) -> Tensor:
         """Return people per pixel (B, 1, H, W) for normalised images of any size; for evaluation mode.
@@ -98,8 +112,7 @@ class Network(nn.Module):
         """
         height, width = images_B3HW.shape[-2:]
         padded = functional.pad(images_B3HW, (0, -width % STRIDE, 0, -height % STRIDE))
-        density: Tensor = self(padded).density
-        return density[..., :height, :width] / DENSITY_SCALE
+        return self.to_pixels(self(padded).density)[..., :height, :width]
 
     def feature_maps(
         self, images_B3HW: Tensor, levels: Literal["encoder", "decoder", "style"] = "encoder"
@@ -126,12 +139,6 @@ class Network(nn.Module):
         semantic_BhwD, style_BhwD = both.permute(0, 2, 3, 1).chunk(2, dim=3)
         return semantic_BhwD.permute(0, 3, 1, 2), style_BhwD.permute(0, 3, 1, 2)
 
-    def _never_negative(self, raw: Tensor) -> Tensor:
-        if not (self.revive and self.training):
-            return functional.relu(raw)
-        density: Tensor = _RevivableReLU.apply(raw)  # type: ignore[no-untyped-call]
-        return density
-
     @torch.no_grad()
     def _start_positive(self) -> None:
         """Set the head such that a fresh network predicts a small positive density nearly everywhere.
@@ -142,14 +149,17 @@ class Network(nn.Module):
         moves the mean codeword along them), then corrected along the mean codeword such that this gives
         the initial density.
         """
-        weight_D = torch.full((self.head.in_channels,), _INITIAL_DENSITY / self.head.in_channels)
+        density = self.backbone.initial_density
+        weight_D = torch.full((self.head.in_channels,), density / self.head.in_channels)
         if self.codebook is not None:
             mean_D = self.codebook.codewords_MD.mean(dim=0)
-            weight_D += mean_D * (_INITIAL_DENSITY - weight_D @ mean_D) / (mean_D @ mean_D)
+            weight_D += mean_D * (density - weight_D @ mean_D) / (mean_D @ mean_D)
         self.head.weight.copy_(weight_D.reshape(self.head.weight.shape))
+        if self.head.bias is not None:
+            self.head.bias.zero_()
 
 
-class _RevivableReLU(torch.autograd.Function):
+class _StraightThroughReLU(torch.autograd.Function):
     """ReLU whose zeros can come back: its gradient is left out only where it would push further below zero.
 
     Nearly all of a street is empty and pushes the density down. People who were pushed below zero with it send no
@@ -168,6 +178,11 @@ class _RevivableReLU(torch.autograd.Function):
         return torch.where(positive, gradient, gradient.clamp_max(0))
 
 
+def _straight_through_relu(raw: Tensor) -> Tensor:
+    density: Tensor = _StraightThroughReLU.apply(raw)  # type: ignore[no-untyped-call]
+    return density
+
+
 def build_network(
     backbone: str = "compact",
     *,
@@ -177,7 +192,6 @@ def build_network(
     codebook: bool = True,
     style: bool = True,
     dropout: float = 0.5,
-    revive: bool = False,
     **backbone_options: object,
 ) -> Network:
     """Build a network by the name of its backbone, in the ``channels_last`` layout, which is the faster one on CPUs.
@@ -189,7 +203,7 @@ def build_network(
         weights in the file given, or from random ones (False).
     dim, codewords : see :class:`Network`; by default as wide as suits the backbone: 256 and 1024 for ``vgg16``,
         128 and 256 for ``compact``.
-    codebook, style, dropout, revive : see :class:`Network`.
+    codebook, style, dropout : see :class:`Network`.
     **backbone_options : arguments of the backbone itself, such as ``frozen_statistics`` of ``compact``.
     """
     if backbone not in BACKBONES:
@@ -206,7 +220,6 @@ def build_network(
         codebook=codebook,
         style=style,
         dropout=dropout,
-        revive=revive,
     )
     nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     return network

@@ -4,9 +4,10 @@ Simonyan and Zisserman, "Very deep convolutional networks for large-scale image 
 Encoder 14,714,688 parameters, decoder 16,812,672. The encoder's keys are those of the public ImageNet weights.
 """
 
+import torch
 from torch import Tensor, nn
 
-from gbdgc.models.backbone import Backbone, Decoder, initialise
+from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
 
 _STAGES = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 _DECODER_WIDTHS = ((256, 128), (512, 256), (1024, 512))
@@ -36,8 +37,50 @@ class VGG16Encoder(nn.Module):
         return relu3_3, relu4_3, relu5_3
 
 
+class VGG16Decoder(nn.Module):
+    """Top-down decoder: two 3x3 convolutions per level, upsampled and concatenated with the next finer level."""
+
+    def __init__(self, encoder_channels: tuple[int, ...], widths: tuple[tuple[int, int], ...]) -> None:
+        super().__init__()
+        from_coarser = [outer for _, outer in widths[1:]] + [0]
+        self.levels = nn.ModuleList(
+            nn.Sequential(
+                nn.Conv2d(below + skip, inner, kernel_size=3, padding=1),
+                nn.ReLU(inplace=True),
+                nn.Conv2d(inner, outer, kernel_size=3, padding=1),
+                nn.ReLU(inplace=True),
+            )
+            for skip, below, (inner, outer) in zip(encoder_channels, from_coarser, widths, strict=True)
+        ).apply(initialise)
+
+    def forward(self, encoder: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Return the decoded levels, fine to coarse."""
+        coarsest_first: list[Tensor] = []
+        for skip, convolve in zip(reversed(encoder), reversed(self.levels), strict=True):
+            joined = torch.cat([enlarge(coarsest_first[-1], 2), skip], dim=1) if coarsest_first else skip
+            coarsest_first.append(convolve(joined))
+        return tuple(reversed(coarsest_first))
+
+
 class VGG16Backbone(Backbone):
-    """The paper's encoder and decoder: 31,527,360 parameters, F with 896 channels."""
+    """The paper's encoder and decoder: 31,527,360 parameters, F with 896 channels at stride 4."""
+
+    feature_stride = 4
+    cell = 1
+    head_scale = 1000.0  # the paper regresses people per pixel times this
+    head_bias = False
+    initial_density = 0.1
+    suitable_dim = 256
+    suitable_codewords = 1024
 
     def __init__(self) -> None:
-        super().__init__(VGG16Encoder(), Decoder((256, 512, 512), _DECODER_WIDTHS))
+        super().__init__(VGG16Encoder())
+        self.decoder = VGG16Decoder((256, 512, 512), _DECODER_WIDTHS)
+        self.fused_channels = sum(outer for _, outer in _DECODER_WIDTHS)
+
+    def forward(self, images_B3HW: Tensor) -> Features:
+        """Return encoder levels, decoder levels, and F: the decoder levels side by side at stride 4."""
+        encoder: tuple[Tensor, ...] = self.encoder(images_B3HW)
+        decoder: tuple[Tensor, ...] = self.decoder(encoder)
+        fused = torch.cat([enlarge(level, 2**depth) for depth, level in enumerate(decoder)], dim=1)
+        return Features(encoder, decoder, fused)

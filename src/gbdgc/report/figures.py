@@ -8,6 +8,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from gbdgc.domains import BallTree
+from gbdgc.domains.tree import disc_around
 from gbdgc.evaluation.table import Row
 from gbdgc.report.plot import Margins, Plot, Scale, number, short
 from gbdgc.runs import Domains
@@ -106,11 +107,10 @@ def _draw_balls(plot: Plot, plane: NDArray[np.float32], labels: NDArray[np.int64
         balls = tree_level(tree, depth)
         level = plot.add("g", class_="balls", data_depth=depth, data_balls=len(balls))
         for members in (tree.members(ball) for ball in balls if tree.size[ball] > 1):
-            center = plane[members].mean(axis=0)
-            radius = float(np.sqrt(((plane[members] - center) ** 2).sum(axis=1)).max()) / unit
+            center, radius = disc_around(plane[members])
             most = int(np.bincount(labels[members]).argmax())
             cx, cy = plot.px(center[0]), plot.py(center[1])
-            plot.add("circle", level, cx=cx, cy=cy, r=radius, class_=f"ball {colour(most)}")
+            plot.add("circle", level, cx=cx, cy=cy, r=radius / unit, class_=f"ball {colour(most)}")
 
 
 def histogram(counts: Sequence[int], edges: Sequence[float], tallest: int, domain: int) -> Markup:

@@ -85,17 +85,25 @@ class RunFolder:
                     with atomic_write(folder / file, "w") as written:
                         json.dump(settings, written, indent=2)  # JSON is YAML too
                 else:
-                    settings(folder / file)
+                    try:
+                        settings(folder / file)
+                    except InputError:
+                        _take_back(folder, ENVIRONMENT)
+                        raise
             yield cls(folder, command, begun)
 
     def forget(self) -> None:
         """Take back a run that could not start, lest it be resumed in place of one that did; never a resumed one."""
         if self.resumed:
             return
-        for name in (_SETTINGS.get(self.command, CONFIG), ENVIRONMENT):
-            (self.path / name).unlink()
-        with suppress(OSError):  # whatever else lies there is the user's
-            self.path.rmdir()
+        _take_back(self.path, _SETTINGS.get(self.command, CONFIG), ENVIRONMENT)
+
+
+def _take_back(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).unlink()
+    with suppress(OSError):  # whatever else lies there is the user's
+        folder.rmdir()
 
 
 def changed_keys(file: Path, settings: Mapping[str, Any]) -> list[str]:

@@ -4,12 +4,12 @@ from base64 import b64encode
 from io import BytesIO
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel, Field
 
 from gbdgc import __version__
 from gbdgc.counting import Counter, Failure, Result, count_sources
 from gbdgc.counting.overlay import layer
+from gbdgc.counting.tiling import sum_cells
 from gbdgc.data.images import NotEnoughMemory, PictureTooLarge
 from gbdgc.errors import InputError
 from gbdgc.server.limits import Limits, Refusal
@@ -70,8 +70,8 @@ class Health(BaseModel):
     """Whether the service works, and how busy it is."""
 
     status: str
-    line: int = Field(description="requests in the line")
-    places: int = Field(description="places in the line")
+    queued: int = Field(description="requests being received, waiting or being counted")
+    slots: int = Field(description="requests that the queue holds")
 
 
 class Model(BaseModel):
@@ -148,8 +148,7 @@ def _overlay(result: Result) -> Overlay:
 
 def _density(result: Result) -> Density:
     step = max(1, -(-max(result.cells.shape) // _GRID))
-    cells = np.add.reduceat(result.cells, np.arange(0, result.cells.shape[0], step), axis=0, dtype=np.float64)
-    cells = np.add.reduceat(cells, np.arange(0, result.cells.shape[1], step), axis=1)
+    cells = sum_cells(result.cells, step)
     rows, columns = cells.shape
     people = b64encode(cells.astype("<f4").tobytes()).decode()
     return Density(people=people, columns=columns, rows=rows, cell=step * result.stride)

@@ -21,7 +21,7 @@ from gbdgc.server.files import page_files
 from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.metrics import Metrics
 from gbdgc.server.upload import read_upload
-from gbdgc.server.work import Line
+from gbdgc.server.work import WorkQueue
 
 log = logging.getLogger("uvicorn.error")
 
@@ -67,7 +67,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     408: {"model": ProblemAnswer, "description": "The upload took too long"},
     413: {"model": ProblemAnswer, "description": "Too many bytes or pixels"},
     415: {"model": ProblemAnswer, "description": "Not multipart/form-data"},
-    503: {"model": ProblemAnswer, "description": "The line is full; Retry-After says when to ask again"},
+    503: {"model": ProblemAnswer, "description": "The queue is full; Retry-After says when to ask again"},
 }
 _LOCKED: dict[int | str, dict[str, Any]] = {
     401: {"model": ProblemAnswer, "description": "The service wants a token, and this is not it"}
@@ -85,14 +85,14 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
     """
     limits = limits or Limits()
     counter.max_pixels = limits.pixels
-    line = Line(limits.queue, limits.seconds)
+    queue = WorkQueue(limits.queue, limits.seconds)
     model = describe_model(counter, limits)
-    metrics = Metrics(line, model.name)
+    metrics = Metrics(queue, model.name)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        line.close()
+        queue.close()
 
     app = FastAPI(
         title="gbdgc",
@@ -107,10 +107,10 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
     @app.post("/v1/count", responses=_PROBLEMS | _LOCKED, dependencies=locked, openapi_extra=_FORM)
     async def count(request: Request) -> Count:
         """Count the people in a picture."""
-        with line.place():
+        with queue.slot():
             upload = await read_upload(request, limits)
             started = time.perf_counter()
-            answer = await line.run(partial(count_upload, counter, upload))
+            answer = await queue.run(partial(count_upload, counter, upload))
         metrics.seconds.observe(time.perf_counter() - started)
         metrics.megapixels.observe(answer.width * answer.height / 1e6)
         metrics.unfamiliar.inc((answer.novelty or 0) > FAR)
@@ -121,7 +121,7 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
     @app.get("/v1/health")
     async def health() -> Health:
         """Say that the service is up, and how busy it is."""
-        return Health(status="ok", line=line.taken, places=line.places)
+        return Health(status="ok", queued=queue.taken, slots=queue.slots)
 
     @app.get("/v1/model", responses=_LOCKED, dependencies=locked)
     async def about_model() -> Model:

@@ -10,7 +10,7 @@ from prometheus_client import (
 )
 
 from gbdgc import __version__
-from gbdgc.server.work import Line
+from gbdgc.server.work import WorkQueue
 
 _SECONDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _MEGAPIXELS = (0.1, 0.3, 1, 3, 10, 30, 100)
@@ -19,7 +19,7 @@ _MEGAPIXELS = (0.1, 0.3, 1, 3, 10, 30, 100)
 class Metrics:
     """The figures of one service."""
 
-    def __init__(self, line: Line, model: str) -> None:
+    def __init__(self, queue: WorkQueue, model: str) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.requests = Counter("gbdgc_requests", "Answers given.", ["route", "status"], registry=self.registry)
@@ -36,8 +36,8 @@ class Metrics:
         self.unfamiliar = Counter(
             "gbdgc_unfamiliar_pictures", "Pictures far from all that the model was trained on.", registry=self.registry
         )
-        Gauge("gbdgc_line", "Requests in the line now.", registry=self.registry).set_function(lambda: line.taken)
-        Gauge("gbdgc_line_places", "Places in the line.", registry=self.registry).set(line.places)
+        Gauge("gbdgc_queued", "Requests in the queue now.", registry=self.registry).set_function(lambda: queue.taken)
+        Gauge("gbdgc_queue_slots", "Requests that the queue holds.", registry=self.registry).set(queue.slots)
         Gauge("gbdgc_model", "1 for the model in use.", ["model", "version"], registry=self.registry).labels(
             model, __version__
         ).set(1)

@@ -1,4 +1,4 @@
-"""The one thread that counts, and the bounded line of requests before it.
+"""The one thread that counts, and the bounded queue of requests before it.
 
 There is no batching of requests. On a CPU it does not pay at the sizes of cameras (benchmarks/batching.py, one thread:
 eight pictures together take 1.1 to 1.3 times as long as one after another at 320 x 240, 1.5 to 1.7 times at 640 x 480;
@@ -29,14 +29,14 @@ class GivenUp(Exception):
     """Ends work that nobody waits for; no thread can be stopped from outside."""
 
 
-class Line:
-    """A line with so many places; who finds it full is sent away rather than let it grow.
+class WorkQueue:
+    """A bounded queue; whoever finds it full is sent away rather than let it grow.
 
-    Used from one event loop only, so that the plain counter of places needs no lock.
+    Used from one event loop only, so that the plain counter of slots needs no lock.
     """
 
-    def __init__(self, places: int, seconds: float) -> None:
-        self.places = places
+    def __init__(self, slots: int, seconds: float) -> None:
+        self.slots = slots
         self.taken = 0
         self.seconds = seconds
         self._usual_seconds = 1.0
@@ -44,13 +44,13 @@ class Line:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="counter")
 
     @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place, from before the upload is read: so the line bounds the memory of uploads as well."""
-        if self.taken >= self.places:
+    def slot(self) -> Iterator[None]:
+        """Hold a slot, from before the upload is read: so the queue bounds the memory of uploads as well."""
+        if self.taken >= self.slots:
             raise Refusal(
                 503,
                 "busy",
-                f"the service: all {self.places} places in its line are taken",
+                f"the service: all {self.slots} slots of its queue are taken",
                 "ask again after the seconds that Retry-After names",
                 self._retry_after(),
             )
@@ -97,5 +97,5 @@ class Line:
             self._usual_seconds += _NEWEST_WEIGHS * (time.perf_counter() - started - self._usual_seconds)
 
     def _retry_after(self) -> dict[str, str]:
-        """When half of the line will have been served, going by how long pictures took of late."""
+        """When half of the queue will have been served, going by how long pictures took of late."""
         return {"Retry-After": str(max(1, math.ceil(self.taken / 2 * self._usual_seconds)))}

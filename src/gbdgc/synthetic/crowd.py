@@ -16,7 +16,7 @@ class Crowd(NamedTuple):
     crowding: Floats
 
 
-def gather(domain: SceneDomain, camera: Camera, wanted: int, blocked: Floats, rng: np.random.Generator) -> Crowd:
+def place_people(domain: SceneDomain, camera: Camera, wanted: int, blocked: Floats, rng: np.random.Generator) -> Crowd:
     """Choose the spots of ``wanted`` people; ``blocked`` are circles (x, z, radius) where nobody can stand.
 
     Candidates are the points of a jittered lattice, so that two people keep their distance; which of them are taken is

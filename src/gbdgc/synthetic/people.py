@@ -4,7 +4,7 @@ from math import dist
 
 import numpy as np
 
-from gbdgc.synthetic.solids import Model, Solid
+from gbdgc.synthetic.solids import Solid, SolidModel
 
 SKIN, HAIR, TOP, BOTTOM, SHOES, ACCENT = range(6)
 WARDROBES = ("summer", "fans", "winter")
@@ -23,7 +23,7 @@ def limb(start: Vector, end: Vector, thick: Vector, thin: Vector, part: int) -> 
     ]
 
 
-def person(rng: np.random.Generator, wardrobe: str) -> Model:
+def person(rng: np.random.Generator, wardrobe: str) -> SolidModel:
     """One body: pose, build, cut of hair and clothes. Colours come later."""
     coat = wardrobe == "winter"
     bulk = rng.uniform(0.9, 1.12) * (1.16 if coat else 1.0)
@@ -53,7 +53,7 @@ def person(rng: np.random.Generator, wardrobe: str) -> Model:
     solids += _arms(rng, bulk, "up" if wardrobe == "fans" and rng.random() < 0.3 else "down", coat)
     solids += _head(rng, wardrobe)
     solids += _baggage(rng, bulk)
-    return Model(tuple(solids), 80.0, (0.0, 1.63, 0.02))
+    return SolidModel(tuple(solids), 80.0, (0.0, 1.63, 0.02))
 
 
 def _arms(rng: np.random.Generator, bulk: float, pose: str, coat: bool) -> list[Solid]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from gbdgc.synthetic.camera import Camera
 from gbdgc.synthetic.cast import Cast, Spot, cast_people, cast_things, join
-from gbdgc.synthetic.crowd import gather
+from gbdgc.synthetic.crowd import place_people
 from gbdgc.synthetic.domains import SceneDomain
 from gbdgc.synthetic.light import Air, Light, draw_light
 from gbdgc.synthetic.things import THINGS
@@ -47,7 +47,7 @@ def compose(
     things: list[Spot] = list(zip(names, x.tolist(), z.tolist(), strict=True))
     light = draw_light(domain, camera, place)
     blocked = np.array([(*spot, THINGS[name].footprint) for name, *spot in things]).reshape(-1, 3)
-    crowd = gather(domain, camera, 0 if empty else wanted, blocked, people)
+    crowd = place_people(domain, camera, 0 if empty else wanted, blocked, people)
     things += [("lamp", x, z) for x, z in light.lamps.tolist() if light.posts]
     carried = people.random(len(crowd.x)) < domain.umbrellas
     # An umbrella is a hand's breadth nearer than its owner, so that it is painted over him.

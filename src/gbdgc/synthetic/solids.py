@@ -34,7 +34,7 @@ class Solid(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class SolidModel:
     """A figure that stands on the origin; ``head`` is the middle of its head."""
 
     solids: tuple[Solid, ...]
@@ -55,7 +55,7 @@ class Sprite(NamedTuple):
     head: Floats
 
 
-def render(model: Model, azimuth: float, elevation: float) -> Sprite:
+def render(model: SolidModel, azimuth: float, elevation: float) -> Sprite:
     """Render a figure from a direction, in radians; azimuth 0 faces the camera."""
     turn = np.array([[cos(azimuth), 0, sin(azimuth)], [0, 1, 0], [-sin(azimuth), 0, cos(azimuth)]])
     tilt = np.array([[1, 0, 0], [0, cos(elevation), -sin(elevation)], [0, sin(elevation), cos(elevation)]])

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gbdgc.synthetic.people import ACCENT, BOTTOM, SHOES, SKIN, TOP, limb
-from gbdgc.synthetic.solids import Model, Solid
+from gbdgc.synthetic.solids import Solid, SolidModel
 
 
-def _car(rng: np.random.Generator) -> Model:
+def _car(rng: np.random.Generator) -> SolidModel:
     solids = [
         Solid((0, 0.55, 0), (0.86, 0.27, 2.1), TOP, box=True),
         Solid((0, 0.62, 2.0), (0.84, 0.2, 0.25), TOP),
@@ -24,10 +24,10 @@ def _car(rng: np.random.Generator) -> Model:
         for end in (-1.3, 1.3):
             solids.append(Solid((side, 0.32, end), (0.1, 0.32, 0.32), SHOES))
             solids.append(Solid((side * 1.06, 0.32, end), (0.06, 0.17, 0.17), ACCENT))
-    return Model(tuple(solids), 48.0)
+    return SolidModel(tuple(solids), 48.0)
 
 
-def _van(rng: np.random.Generator) -> Model:
+def _van(rng: np.random.Generator) -> SolidModel:
     solids = [
         Solid((0, 1.35, -0.4), (1.0, 1.0, 2.2), TOP, box=True),
         Solid((0, 0.95, 2.1), (0.98, 0.6, 0.6), TOP, box=True),
@@ -37,10 +37,10 @@ def _van(rng: np.random.Generator) -> Model:
     ]
     solids += [Solid((0, 1.75, z), (1.02, 0.32, 0.42), BOTTOM, box=True) for z in (-1.9, -0.9, 0.1, 1.1)]
     solids += [Solid((x, 0.4, z), (0.12, 0.4, 0.4), SHOES) for x in (-0.95, 0.95) for z in (-1.7, 1.7)]
-    return Model(tuple(solids), 40.0)
+    return SolidModel(tuple(solids), 40.0)
 
 
-def _tree(rng: np.random.Generator) -> Model:
+def _tree(rng: np.random.Generator) -> SolidModel:
     """A trunk and some four hundred clumps of leaves of two greens."""
     solids = limb((0, 0, 0), (0.1, 3.0, 0), (0.2, 0.3, 0.2), (0.1, 0.3, 0.1), SHOES)
     for _ in range(420):
@@ -49,33 +49,33 @@ def _tree(rng: np.random.Generator) -> Model:
         size = rng.uniform(0.1, 0.27)
         centre = (1.5 * way[0], 3.9 + 1.3 * way[1], 1.5 * way[2])
         solids.append(Solid(centre, (size, size * 0.7, size), int(rng.choice([TOP, TOP, BOTTOM, ACCENT]))))
-    return Model(tuple(solids), 36.0)
+    return SolidModel(tuple(solids), 36.0)
 
 
-def _bush(rng: np.random.Generator) -> Model:
+def _bush(rng: np.random.Generator) -> SolidModel:
     solids = []
     for _ in range(240):
         x, z, size = rng.uniform(-1.1, 1.1), rng.uniform(-0.5, 0.5), rng.uniform(0.06, 0.16)
         solids.append(Solid((x, rng.uniform(0.1, 0.75), z), (size, size, size), int(rng.choice([TOP, BOTTOM, ACCENT]))))
-    return Model(tuple(solids), 48.0)
+    return SolidModel(tuple(solids), 48.0)
 
 
-def _lamp(rng: np.random.Generator) -> Model:
+def _lamp(rng: np.random.Generator) -> SolidModel:
     solids = limb((0, 0, 0), (0, 4.6, 0), (0.09, 0.3, 0.09), (0.05, 0.3, 0.05), SHOES)
     solids.append(Solid((0, 4.85, 0), (0.2, 0.2, 0.2), ACCENT))
-    return Model(tuple(solids), 40.0)
+    return SolidModel(tuple(solids), 40.0)
 
 
-def _pole(rng: np.random.Generator) -> Model:
+def _pole(rng: np.random.Generator) -> SolidModel:
     solids = limb((0, 0, 0), (0, 3.0, 0), (0.05, 0.2, 0.05), (0.05, 0.2, 0.05), SHOES)
     solids += [
         Solid((0, 2.7, 0.06), (0.4, 0.4, 0.02), TOP, box=True),
         Solid((0, 2.7, 0.08), (0.3, 0.1, 0.02), ACCENT, box=True),
     ]
-    return Model(tuple(solids), 48.0)
+    return SolidModel(tuple(solids), 48.0)
 
 
-def _umbrella(rng: np.random.Generator) -> Model:
+def _umbrella(rng: np.random.Generator) -> SolidModel:
     """Carried: the canopy floats where its owner's hand would hold it, eight panels in two shades."""
     solids = limb((0.18, 1.2, 0.15), (0.12, 2.15, 0.0), (0.012, 0.1, 0.012), (0.012, 0.1, 0.012), SHOES)
     for panel in range(16):
@@ -83,20 +83,20 @@ def _umbrella(rng: np.random.Generator) -> Model:
         for share in (0.2, 0.42, 0.6):
             centre = (0.12 + share * 0.72 * cos(angle), 2.24 - 0.3 * share**2, share * 0.72 * sin(angle))
             solids.append(Solid(centre, (0.15, 0.045, 0.15), TOP if panel % 4 < 2 else BOTTOM))
-    return Model(tuple(solids), 72.0)
+    return SolidModel(tuple(solids), 72.0)
 
 
-def _parasol(rng: np.random.Generator) -> Model:
+def _parasol(rng: np.random.Generator) -> SolidModel:
     solids = limb((0, 0, 0), (0, 2.3, 0), (0.03, 0.2, 0.03), (0.03, 0.2, 0.03), SHOES)
     for panel in range(20):
         angle = panel * pi / 10
         for share in (0.15, 0.4, 0.7, 0.95):
             centre = (share * 1.3 * cos(angle), 2.5 - 0.45 * share**2, share * 1.3 * sin(angle))
             solids.append(Solid(centre, (0.24, 0.06, 0.24), TOP if panel % 5 < 3 else ACCENT))
-    return Model(tuple(solids), 48.0)
+    return SolidModel(tuple(solids), 48.0)
 
 
-def _stall(rng: np.random.Generator) -> Model:
+def _stall(rng: np.random.Generator) -> SolidModel:
     """A counter under a striped awning."""
     solids = [Solid((0, 0.5, 0), (1.4, 0.5, 0.5), BOTTOM, box=True)]
     solids += [Solid((x, 1.2, z), (0.04, 1.2, 0.04), SHOES, box=True) for x in (-1.4, 1.4) for z in (-0.8, 0.8)]
@@ -105,32 +105,34 @@ def _stall(rng: np.random.Generator) -> Model:
     for _ in range(26):
         spot = (rng.uniform(-1.2, 1.2), 1.05, rng.uniform(-0.35, 0.35))
         solids.append(Solid(spot, (0.1, 0.09, 0.1), int(rng.choice([ACCENT, TOP, SKIN]))))
-    return Model(tuple(solids), 48.0)
+    return SolidModel(tuple(solids), 48.0)
 
 
-def _bench(rng: np.random.Generator) -> Model:
+def _bench(rng: np.random.Generator) -> SolidModel:
     solids = [
         Solid((0, 0.45, 0), (0.9, 0.04, 0.22), TOP, box=True),
         Solid((0, 0.75, -0.22), (0.9, 0.18, 0.03), TOP, box=True),
     ]
     solids += [Solid((x, 0.22, 0), (0.04, 0.22, 0.2), SHOES, box=True) for x in (-0.75, 0.75)]
-    return Model(tuple(solids), 48.0)
+    return SolidModel(tuple(solids), 48.0)
 
 
-def _barrier(rng: np.random.Generator) -> Model:
+def _barrier(rng: np.random.Generator) -> SolidModel:
     solids = [Solid((0, y, 0), (1.1, 0.025, 0.025), TOP, box=True) for y in (0.15, 1.05)]
     solids += [Solid((x, 0.6, 0), (0.015, 0.45, 0.015), TOP, box=True) for x in np.linspace(-1.1, 1.1, 13).tolist()]
-    return Model(tuple(solids), 48.0)
+    return SolidModel(tuple(solids), 48.0)
 
 
-def _bin(rng: np.random.Generator) -> Model:
-    return Model((Solid((0, 0.5, 0), (0.3, 0.5, 0.3), TOP, box=True), Solid((0, 1.0, 0), (0.3, 0.1, 0.3), SHOES)), 48.0)
+def _bin(rng: np.random.Generator) -> SolidModel:
+    return SolidModel(
+        (Solid((0, 0.5, 0), (0.3, 0.5, 0.3), TOP, box=True), Solid((0, 1.0, 0), (0.3, 0.1, 0.3), SHOES)), 48.0
+    )
 
 
 class Thing(NamedTuple):
     """How a kind of thing is built, and what it does to its surroundings, in metres."""
 
-    model: Callable[[np.random.Generator], Model]
+    model: Callable[[np.random.Generator], SolidModel]
     footprint: float = 0.2
     """Radius of the ground that nobody can stand on."""
     shadow_radius: float = 0.2

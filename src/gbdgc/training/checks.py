@@ -7,9 +7,6 @@ from gbdgc.errors import InputError, install_advice
 from gbdgc.models.backbone import STRIDE
 from gbdgc.runs import package_version
 
-# None of Fabric's others: domains are found and models validated outside of its wrapper, on pixels of 32 bits.
-PRECISIONS = ("auto", "32-true", "bf16-mixed", "16-mixed")
-
 
 def check_settings(config: Config) -> None:
     """Refuse what could only fail later, or quietly do something else."""
@@ -37,13 +34,20 @@ def check_settings(config: Config) -> None:
         raise InputError(f"train.clip_norm={train.clip_norm}: above 0, or null for gradients as they are")
     if data.workers < 0:
         raise InputError(f"data.workers={data.workers}: 0 or more threads beside the one that trains")
-    if train.precision not in PRECISIONS:
-        raise InputError(f"train.precision={train.precision}: choose one of {', '.join(PRECISIONS)}")
-    for name, side in (("data.crop", data.crop), ("discovery.image_size", discovery.image_size)):
+    for name, side in (("augmentation.crop", config.augmentation.crop), ("discovery.image_size", discovery.image_size)):
         if side < STRIDE or side % STRIDE:
             raise InputError(f"{name}={side}: the network needs a multiple of {STRIDE}, such as 224 or 256")
-    if len(data.scale) != 2:
-        raise InputError(f"data.scale={data.scale}: give the smallest and the largest factor, such as [0.7,1.6]")
+    if data.repeats < 1:
+        raise InputError(f"data.repeats={data.repeats}: at least one crop of each picture per epoch")
+    if data.shares is not None and (len(data.shares) != len(data.source) or len(data.source) < 2):
+        raise InputError(
+            f"data.shares={data.shares}: one share for each of the {len(data.source)} sources, of which there must be "
+            "several"
+        )
+    if data.shares is not None and (min(data.shares) < 0 or sum(data.shares) == 0):
+        raise InputError(f"data.shares={data.shares}: shares are 0 or more, and not all of them 0")
+    if data.shares is not None and data.balanced:
+        raise InputError("data.shares with data.balanced=true: fill batches by source or by domain, not both")
     if discovery.descriptors == "online" and discovery.levels != "encoder":
         raise InputError(
             f"discovery.levels={discovery.levels}: the training pass gathers the encoder's levels only; "

@@ -22,8 +22,10 @@ from gbdgc.errors import GbdgcWarning, InputError
 from gbdgc.evaluation import count_dataset, summarise
 from gbdgc.models import Network
 from gbdgc.runs import TrainingRun
-from gbdgc.training.state import TrainState, build_partition
+from gbdgc.training.state import TrainState, build_partition, source_shares
 from gbdgc.training.step import backward, gather
+
+_EARLY_STEPS = 100
 
 Descriptors = NDArray[np.float32]
 Report = Callable[[TrainState, dict[str, float]], None]
@@ -99,6 +101,8 @@ def fit(state: TrainState, report: Report) -> None:
         start=state.step,
         workers=state.config.data.workers,
         balanced=state.config.data.balanced,
+        repeats=state.config.data.repeats,
+        shares=source_shares(state.config.data),
         rank=fabric.global_rank,
         world_size=fabric.world_size,
     )
@@ -107,7 +111,7 @@ def fit(state: TrainState, report: Report) -> None:
         batch = batch.to(fabric.device)
         set_learning_rate(state)
         seed = step_seed(train.seed, state.steps_done)
-        losses, z_BD = backward(
+        losses, counts_B, z_BD = backward(
             state.runner, batch, micro_batch=train.micro_batch, seed=seed, with_statistics=gathers_online(state)
         )
         norm = fabric.clip_gradients(
@@ -125,6 +129,7 @@ def fit(state: TrainState, report: Report) -> None:
         if z_BD is not None:
             remember(state, batch.ids, z_BD)
         state.step += 1
+        watch_early(state, counts_B, batch.people)
         state.sums = {name: state.sums.get(name, 0.0) + value for name, value in losses.items()}
         report(state, losses)
         if asked_to_stop(state):
@@ -135,16 +140,42 @@ def fit(state: TrainState, report: Report) -> None:
             saved = time.monotonic()
 
 
+def watch_early(state: TrainState, counts_B: torch.Tensor, people_BHW: torch.Tensor) -> None:
+    """Within the first hundred steps, tell of a network that counts nobody, or the same whatever it sees."""
+    if state.steps_done > _EARLY_STEPS:
+        return
+    state.early += zip(counts_B.tolist(), people_BHW.sum(dim=(1, 2)).tolist(), strict=True)
+    if state.steps_done < _EARLY_STEPS:
+        return
+    # The second half of them: by then a network that learns tells a crowd from a lawn.
+    predicted, truth = np.array(state.early[len(state.early) // 2 :]).T
+    state.early = []
+    if truth.std() == 0:
+        return
+    if predicted.max() < 0.01 * truth.max():
+        seen = "the network counts nobody"
+    elif predicted.std() < 0.05 * truth.std():
+        seen = f"the network counts about {predicted.mean():.1f} people whatever it sees"
+    else:
+        return
+    warnings.warn(
+        f"after {_EARLY_STEPS} steps {seen}, where there are {truth.min():.0f} to {truth.max():.0f}; "
+        "look at the labels (`gbdgc data check`), or stop and start again with a lower train.learning_rate",
+        GbdgcWarning,
+        stacklevel=2,
+    )
+
+
 def validate(state: TrainState) -> dict[str, float] | None:
     """Count the part of the source that was kept aside, every process its share."""
     if state.validation is None:
         return None
     share = state.validation[state.fabric.global_rank :: state.fabric.world_size]
     rows = everywhere(state.fabric, count_dataset(state.counting_network, share, max_side=state.config.data.max_side))
-    if not state.config.model.revive and not any(row.count for row in rows) and any(row.truth for row in rows):
+    if not any(row.count for row in rows) and any(row.truth for row in rows):
         warnings.warn(
-            "the density is zero on every picture, and a plain ReLU will not let it come back; "
-            "start a new run with model.revive=true, or with a lower train.head_learning_rate",
+            "the density is zero on every picture of the validation part; if the next epoch does not mend it, start a "
+            "new run with a lower train.head_learning_rate",
             GbdgcWarning,
             stacklevel=2,
         )
@@ -223,13 +254,21 @@ def rate_factor(state: TrainState, step: int) -> float:
     if state.config.train.schedule == "constant":
         return 1.0
     total = state.config.train.epochs * state.steps_an_epoch
-    return one_cycle(step / max(1, total - 1))
+    progress = step / max(1, total - 1)
+    return one_cycle(progress) if state.config.train.schedule == "onecycle" else warm_cosine(progress)
 
 
 def one_cycle(progress: float, rise: float = 0.3, start: float = 0.04, end: float = 4e-6) -> float:
     """Half a cosine up to 1 over the first part of the run, half a cosine down over the rest."""
     low, part = (start, progress / rise) if progress < rise else (end, (1 - progress) / (1 - rise))
     return low + (1 - low) * (1 - math.cos(math.pi * min(max(part, 0.0), 1.0))) / 2
+
+
+def warm_cosine(progress: float, rise: float = 0.1) -> float:
+    """Linearly up to 1 over the first part of the run, then half a cosine down to 0."""
+    if progress < rise:
+        return (progress + 1e-3) / (rise + 1e-3)
+    return (1 + math.cos(math.pi * (progress - rise) / (1 - rise))) / 2
 
 
 def step_seed(seed: int, step: int) -> int:

@@ -5,12 +5,10 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
-import torch
 from lightning_fabric import Fabric
 from rich.markup import escape
 
@@ -19,8 +17,10 @@ from gbdgc.config import Config, differences, load_config, save_config, settings
 from gbdgc.errors import InputError, UsageError
 from gbdgc.progress import progress_bar, stderr
 from gbdgc.runs import CHECKPOINTS, Resume, RunFolder, TrainingRun
+from gbdgc.training.budget import fit_to_budget
 from gbdgc.training.checks import check_settings
 from gbdgc.training.epoch import Report, Stopped, describe_model, discover, run_epoch
+from gbdgc.training.precision import choose_precision
 from gbdgc.training.state import TrainState, build_state
 
 
@@ -31,6 +31,7 @@ def train(
     resume: Resume = False,
     devices: int = 1,
     folder: str | os.PathLike[str] | None = None,
+    budget: float | None = None,
 ) -> TrainingRun:
     """Train a counter.
 
@@ -42,6 +43,7 @@ def train(
         starts one where there is none
     devices : processes on this machine; under torchrun its own count is taken
     folder : where the run goes; by default the next free ``runs/train/<name>-<n>``
+    budget : train for about so many seconds: the number of epochs, and so the schedule, is made to fit
     """
     if isinstance(config, Config) and overrides:
         raise InputError("overrides", "they are for a file or a preset", "change the Config itself")
@@ -50,16 +52,30 @@ def train(
     settings = config if isinstance(config, Config) else load_config(config, overrides)
     # Before there are other processes, so that a mistake ends the run rather than leave them waiting.
     check_settings(settings)
+    alone = devices == 1 and "TORCHELASTIC_RUN_ID" not in os.environ
+    if budget is not None and not alone:
+        raise UsageError("a budget", "it is measured on one process", "give train.epochs instead")
     if not is_first_process():
+        settings.train.precision = choose_precision(settings, trial=False)
         return run_epochs(settings, make_fabric(settings, devices), None)
-    with RunFolder.open(
-        "train",
-        settings.name,
-        partial(save_config, settings),
-        folder,
-        resume,
-        changed=lambda file: differences(settings_that_matter(load_config(file)), settings_that_matter(settings)),
-    ) as opened:
+
+    def begin(file: Path) -> None:
+        """Settle what the config leaves to this machine, and write it down."""
+        settings.train.precision = choose_precision(settings, trial=alone)
+        if budget is not None:
+            fit_to_budget(settings, budget, make_fabric(settings, 1))
+        save_config(settings, file)
+
+    def changed(file: Path) -> list[str]:
+        """Take over what was settled when the run began, and name what else is different now."""
+        before = load_config(file)
+        if settings.train.precision == "auto":
+            settings.train.precision = before.train.precision
+        if budget is not None:
+            settings.train.epochs, settings.data.repeats = before.train.epochs, before.data.repeats
+        return differences(settings_that_matter(before), settings_that_matter(settings))
+
+    with RunFolder.open("train", settings.name, begin, folder, resume, changed=changed) as opened:
         return run_epochs(settings, make_fabric(settings, devices), opened)
 
 
@@ -124,7 +140,7 @@ def make_fabric(config: Config, devices: int) -> Fabric:
         devices=local if under_torchrun else devices,
         num_nodes=everywhere // local if under_torchrun else 1,
         strategy="ddp" if devices > 1 or under_torchrun else "auto",
-        precision=choose_precision(config.train.precision),
+        precision=cast(Any, choose_precision(config, trial=False)),
     )
     fabric.launch()
     return fabric
@@ -133,15 +149,6 @@ def make_fabric(config: Config, devices: int) -> Fabric:
 def is_first_process() -> bool:
     """Tell so before anything is launched: the launchers number the processes they start."""
     return not any(int(os.environ.get(name, 0)) for name in ("RANK", "LOCAL_RANK", "NODE_RANK"))
-
-
-def choose_precision(wanted: str) -> Any:
-    """Return Fabric's name for the precision: bf16 where a graphics card has it, else fp16, and 32 bits on CPUs."""
-    if wanted != "auto":
-        return wanted
-    if not torch.cuda.is_available():
-        return "32-true"
-    return "bf16-mixed" if torch.cuda.is_bf16_supported(including_emulation=False) else "16-mixed"
 
 
 @contextmanager

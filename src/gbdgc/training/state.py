@@ -1,5 +1,6 @@
 """Everything that changes while a run trains, in one place: built, saved and restored here."""
 
+import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from gbdgc import checkpoint
 from gbdgc.config import Config, DataConfig
 from gbdgc.data import Dataset, concatenate, load_dataset, unique_name
-from gbdgc.data.loading import Augmentation, TrainingSet
+from gbdgc.data.loading import TrainingSet
 from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
 from gbdgc.errors import InputError
 from gbdgc.methods import build_method
@@ -22,6 +23,12 @@ from gbdgc.models import Network, build_network
 from gbdgc.training.step import Runner
 
 Partition = GranularBallDomains | KMeansDomains | RandomDomains
+
+PARTITIONS: dict[str, type[Partition]] = {
+    "balls": GranularBallDomains,
+    "kmeans": KMeansDomains,
+    "random": RandomDomains,
+}
 
 
 @dataclass
@@ -50,6 +57,8 @@ class TrainState:
     """Descriptors gathered from the training pass, by id."""
     sums: dict[str, float] = field(default_factory=dict)
     """Losses summed over this epoch's steps."""
+    early: list[tuple[float, float]] = field(default_factory=list)
+    """Predicted and true counts of the first crops; not saved, as it serves a warning only."""
     best: float = float("inf")
     """The validation error of the model that is kept."""
     stop: int = 0
@@ -58,7 +67,7 @@ class TrainState:
     @property
     def steps_an_epoch(self) -> int:
         """How many batches make a pass over the source."""
-        return max(1, len(self.source) // self.config.train.batch_size)
+        return max(1, len(self.source) * self.config.data.repeats // self.config.train.batch_size)
 
     @property
     def steps_done(self) -> int:
@@ -123,42 +132,31 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
         raise InputError(
             f"train.batch_size={config.train.batch_size} cannot be shared equally by {fabric.world_size} processes"
         )
-    data = config.data
-    source = TrainingSet(
-        train_part,
-        Augmentation(
-            crop=data.crop,
-            scale=(data.scale[0], data.scale[1]),
-            flip=data.flip,
-            brightness=data.brightness,
-            contrast=data.contrast,
-            saturation=data.saturation,
-            hue=data.hue,
-            grey=data.grey,
-            blur=data.blur,
-            noise=data.noise,
-        ),
-        kernel=data.kernel,
-        sigma=data.sigma,
-        adaptive=data.adaptive,
-        seed=config.train.seed,
-        cache_bytes=int(data.cache_gigabytes * 2**30),
-        max_side=data.max_side,
-    )
-    method = build_method(**vars(config.method))
+    method = build_method(config.method)
     model = config.model
     build = {
         "backbone": model.backbone,
         "dim": model.dim,
         "codewords": model.codewords,
         "dropout": model.dropout,
-        "revive": model.revive,
         "codebook": method.network_options["codebook"],
         **model.options,
     }
     torch.manual_seed(config.train.seed)
     start = (model.weights or True) if model.pretrained else False
     network = build_network(**build, style=method.network_options["style"], pretrained=start)
+    data = config.data
+    source = TrainingSet(
+        train_part,
+        config.augmentation,
+        kernel=data.kernel,
+        sigma=data.sigma,
+        cell=network.backbone.cell,
+        adaptive=data.adaptive,
+        seed=config.train.seed,
+        cache_bytes=int(data.cache_gigabytes * 2**30),
+        max_side=data.max_side,
+    )
     optimizer = build_optimizer(config, network)
     average = None
     if config.train.average > 0:
@@ -183,9 +181,16 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
 def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
     """Return the part of the source to train on and the part kept aside to choose the model by."""
     data = config.data
-    datasets: dict[str, Dataset] = {}
-    for place in data.source:
-        datasets[unique_name(place, datasets)] = load_training_part(place, data)
+    datasets = {
+        name: load_training_part(place, data) for name, place in zip(source_names(data), data.source, strict=True)
+    }
+    known = {id for dataset in datasets.values() for id in dataset.ids}
+    if unknown := [id for id in data.exclude if id not in known]:
+        raise InputError(f"data.exclude: {unknown[0]}", "no source has a picture of that id", f"such as {min(known)}")
+    datasets = {
+        name: Dataset((sample for sample in dataset if sample.id not in data.exclude), format=dataset.format)
+        for name, dataset in datasets.items()
+    }
     source = next(iter(datasets.values())) if len(datasets) == 1 else concatenate(datasets)
     if len(source) < 2:
         raise InputError(f"{', '.join(data.source)}: {len(source)} labelled pictures; training needs at least 2")
@@ -200,6 +205,19 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
             f"{len(validation)} to choose by; take another share, or data.validation=0 with train.selection=last"
         )
     return train_part, validation
+
+
+def source_names(data: DataConfig) -> list[str]:
+    """Name each source by the last part of its path; the ids of several sources put together begin with it."""
+    names: list[str] = []
+    for place in data.source:
+        names.append(unique_name(place, names))
+    return names
+
+
+def source_shares(data: DataConfig) -> dict[str, float] | None:
+    """Return how much of an epoch each source makes up, where the config says so."""
+    return None if data.shares is None else dict(zip(source_names(data), data.shares, strict=True))
 
 
 def load_training_part(place: str | os.PathLike[str], data: DataConfig) -> Dataset:
@@ -242,22 +260,15 @@ def running_average(decay: float) -> Callable[[Any, Any, Tensor | int], None]:
 
 
 def build_partition(config: Config) -> Partition:
-    """Return the estimator that finds the latent domains."""
+    """Return the estimator that finds the latent domains, with its own defaults where the config gives nothing."""
     discovery = config.discovery
-    n_domains = discovery.n_domains or "auto"
-    seed = config.train.seed
-    if discovery.partition == "random":
-        return RandomDomains(n_domains=n_domains, random_state=seed)
-    if discovery.partition == "kmeans":
-        return KMeansDomains(
-            n_domains=n_domains, n_components=discovery.n_components, mode=discovery.mode, random_state=seed
+    if discovery.partition not in PARTITIONS:
+        raise InputError(
+            f"discovery.partition={discovery.partition}",
+            "there is no such partition",
+            f"choose one of {', '.join(PARTITIONS)}",
         )
-    return GranularBallDomains(
-        n_domains=n_domains,
-        n_components=discovery.n_components,
-        split_margin=discovery.split_margin,
-        max_depth=discovery.max_depth,
-        min_ball_size=discovery.min_ball_size,
-        mode=discovery.mode,
-        random_state=seed,
-    )
+    estimator = PARTITIONS[discovery.partition]
+    known = inspect.signature(estimator).parameters
+    given = {name: value for name, value in vars(discovery).items() if name in known and value is not None}
+    return estimator(**given, random_state=config.train.seed)

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from gbdgc.data.loading import Batch
 from gbdgc.descriptors import channel_statistics
-from gbdgc.methods import Method, Piece
-from gbdgc.models import Network
+from gbdgc.methods import Method, PartialLosses
+from gbdgc.models import Network, Output
 
 
 class Runner(NamedTuple):
@@ -29,41 +29,51 @@ class Runner(NamedTuple):
     method: Method
 
 
+class StepResult(NamedTuple):
+    """What a step tells beside the gradient it leaves."""
+
+    losses: dict[str, float]
+    """Each loss as its mean over all processes."""
+    counts_B: Tensor
+    """People predicted in each crop of this process."""
+    statistics_BD: Tensor | None
+    """Channel statistics of this process's crops, if asked for."""
+
+
 def backward(
     runner: Runner, batch: Batch, *, micro_batch: int | None, seed: int, with_statistics: bool = False
-) -> tuple[dict[str, float], Tensor | None]:
-    """Leave the gradient of the whole batch in the parameters.
-
-    Returns each loss as its mean over all processes, and the channel statistics of this process's images if asked for.
-    """
+) -> StepResult:
+    """Leave the gradient of the whole batch in the parameters."""
     fabric, method = runner.fabric, runner.method
     size = len(batch.images)
     micro_batch = min(micro_batch or size, size)
     starts = range(0, size, micro_batch)
-    pulls: dict[str, Tensor] = {}
+    gradients: dict[str, Tensor] = {}
     compared: dict[str, Tensor] = {}
     if len(starts) > 1 and method.needs_domains:
-        compared, pulls = _compare_ahead(runner, batch, micro_batch, seed)
+        compared, gradients = _compare_ahead(runner, batch, micro_batch, seed)
     values: dict[str, float] = {}
-    statistics = []
+    statistics, counts = [], []
     for number, start in enumerate(starts):
         rows = slice(start, start + micro_batch)
         share = len(batch.images[rows]) / size
         with fabric.no_backward_sync(runner.forward, enabled=start != starts[-1]):
-            piece, levels = _look(runner, batch, rows, seed + number)
+            partial, output = _forward(runner, batch, rows, seed + number)
             if len(starts) == 1:
-                compared = _compare(fabric, method, piece.descriptors, batch.domain)
-                objective = _objective(method, piece.losses | compared)
+                compared = _compare(fabric, method, partial.descriptors, batch.domain)
+                objective = _objective(method, partial.losses | compared)
             else:
-                pulled = [(pulls[name][rows] * value).sum() for name, value in piece.descriptors.items()]
-                objective = _objective(method, piece.losses) * share + sum(pulled)
+                carried = [(gradients[name][rows] * value).sum() for name, value in partial.descriptors.items()]
+                objective = _objective(method, partial.losses) * share + sum(carried)
             fabric.backward(objective)
-        for name, loss in piece.losses.items():
+        for name, loss in partial.losses.items():
             values[name] = values.get(name, 0.0) + float(loss.detach()) * share
+        counts.append(output.density.detach().sum(dim=(1, 2, 3)))
         if with_statistics:
-            statistics.append(channel_statistics(levels))
+            statistics.append(channel_statistics([level.detach() for level in output.levels]))
     values |= {name: float(loss.detach()) for name, loss in compared.items()}
-    return _mean_over_processes(fabric, values), torch.cat(statistics) if statistics else None
+    means = _mean_over_processes(fabric, values)
+    return StepResult(means, torch.cat(counts), torch.cat(statistics) if statistics else None)
 
 
 def gather(fabric: Fabric, tensor: Tensor) -> Tensor:
@@ -75,18 +85,18 @@ def gather(fabric: Fabric, tensor: Tensor) -> Tensor:
     return gathered.flatten(0, 1)
 
 
-def _look(runner: Runner, batch: Batch, rows: slice, seed: int) -> tuple[Piece, tuple[Tensor, ...]]:
+def _forward(runner: Runner, batch: Batch, rows: slice, seed: int) -> tuple[PartialLosses, Output]:
     # Dropout depends on where the run stands and on nothing else: so a run resumes bit for bit, and the two passes over
     # a micro-batch see the same.
     torch.manual_seed(seed * runner.fabric.world_size + runner.fabric.global_rank)
-    output = runner.forward(batch.images[rows])
-    piece = runner.method.look(output, batch.density[rows], runner.network.head.weight.flatten())
-    return piece, tuple(level.detach() for level in output.levels)
+    output: Output = runner.forward(batch.images[rows])
+    partial = runner.method.image_losses(output, batch.people[rows], runner.network.head.weight.flatten())
+    return partial, output
 
 
 def _compare(fabric: Fabric, method: Method, descriptors: Mapping[str, Tensor], domain_B: Tensor) -> dict[str, Tensor]:
     everywhere = {name: gather(fabric, value) for name, value in descriptors.items()}
-    return method.compare(everywhere, gather(fabric, domain_B)) if everywhere else {}
+    return method.batch_losses(everywhere, gather(fabric, domain_B)) if everywhere else {}
 
 
 def _compare_ahead(
@@ -97,7 +107,7 @@ def _compare_ahead(
     with torch.no_grad():
         for number, start in enumerate(range(0, len(batch.images), micro_batch)):
             rows = slice(start, start + micro_batch)
-            seen.append(_look(runner, batch, rows, seed + number)[0].descriptors)
+            seen.append(_forward(runner, batch, rows, seed + number)[0].descriptors)
     leaves = {name: torch.cat([part[name] for part in seen]).requires_grad_() for name in seen[0]}
     compared = _compare(runner.fabric, runner.method, leaves, batch.domain)
     gradients = torch.autograd.grad(_objective(runner.method, compared), list(leaves.values()))

@@ -3,7 +3,7 @@
 from gbdgc.counting.video.mailbox import Frame
 from gbdgc.counting.video.opening import is_video, open_source, parse_every, public_name
 from gbdgc.counting.video.reading import Frames, frames
-from gbdgc.counting.video.smoothing import Smoother, smooth
+from gbdgc.counting.video.smoothing import Smoother
 from gbdgc.counting.video.writing import VideoWriter
 
 __all__ = [
@@ -16,5 +16,4 @@ __all__ = [
     "open_source",
     "parse_every",
     "public_name",
-    "smooth",
 ]

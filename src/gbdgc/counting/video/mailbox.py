@@ -1,4 +1,4 @@
-"""How a frame comes from the thread that decodes to the one that counts."""
+"""How frames get from the thread that decodes to the one that counts."""
 
 import threading
 import time

@@ -1,7 +1,6 @@
-"""A steady count beside the raw one."""
+"""A smoothed count beside the raw one."""
 
 from collections import deque
-from collections.abc import Iterable
 from statistics import median
 
 
@@ -34,9 +33,3 @@ class Smoother:
             self._mean = kept * self._mean + (1 - kept) * steady
         self._time = time
         return self._mean
-
-
-def smooth(counts: Iterable[float], times: Iterable[float], half_life: float = 5.0, window: int = 5) -> list[float]:
-    """Return the smoothed counts of a whole series; `Smoother` gives the same one by one."""
-    smoother = Smoother(half_life, window)
-    return [smoother(count, time) for count, time in zip(counts, times, strict=True)]

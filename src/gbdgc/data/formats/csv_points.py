@@ -1,4 +1,4 @@
-"""A CSV of points: one row a head, ``image,x,y``; a picture without people is one row with x and y left empty.
+"""A CSV of points: one row per head, ``image,x,y``; a picture without people is one row with x and y left empty.
 
 With a header line the columns may stand in any order, the separator may be a comma, a semicolon or a tab, and two
 more columns are read: ``id`` (otherwise the picture's name is its id) and ``split``. Without one the columns are

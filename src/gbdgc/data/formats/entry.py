@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -10,12 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 from gbdgc.data.images import IMAGE_SUFFIXES
 from gbdgc.errors import InputError
+from gbdgc.files import natural_order
 
 T = TypeVar("T")
 _JSON_NAMES: dict[type, str] = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
 
 Marks = Any
-"""One row a person, as any array-like: a point (x, y), or a box (x, y, width, height) where labels are boxes.
+"""One row per person, as any array-like: a point (x, y), or a box (x, y, width, height) where labels are boxes.
 
 A point among boxes is a box of no size. Rows are checked where all entries become samples, not by each reader.
 """
@@ -49,7 +49,7 @@ class Reader(Protocol):
         """Say by what the layout is recognised, or None when it is not this format."""
 
     def read(self, path: Path, problems: list[str], /) -> Iterable[Entry]:
-        """Yield an entry a picture; append to ``problems`` what no entry can be made of."""
+        """Yield an entry per picture; append to ``problems`` what no entry can be made of."""
 
 
 def listing(folder: Path) -> list[Path]:
@@ -64,11 +64,6 @@ def listing(folder: Path) -> list[Path]:
 def pictures_in(folder: Path) -> list[Path]:
     """Return the pictures directly in a folder, in natural order."""
     return [entry for entry in listing(folder) if entry.suffix.lower() in IMAGE_SUFFIXES]
-
-
-def natural_order(path: Path | str) -> list[tuple[int, str]]:
-    """Return a sorting key in which numbers count as numbers."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]
 
 
 def beneath(folder: Path, name: str, source: Path) -> Path:

@@ -4,8 +4,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from gbdgc.data.formats.entry import Entry, natural_order
+from gbdgc.data.formats.entry import Entry
 from gbdgc.data.images import IMAGE_SUFFIXES
+from gbdgc.files import natural_order
 
 TITLE = "a folder of pictures"
 

@@ -43,7 +43,7 @@ def looks_like(path: Path) -> str | None:
 
 
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
-    """Yield one entry a task."""
+    """Yield one entry per task."""
     file = path if path.is_file() else only_file(path, _label_files(path), ".json file with a list of tasks")
     tasks = read_json(file)
     if not isinstance(tasks, list):

@@ -1,4 +1,4 @@
-"""Our own manifest: JSONL, one sample a line as `Dataset.save` writes it, with paths relative to the file.
+"""Our own manifest: JSONL, one sample per line as `Dataset.save` writes it, with paths relative to the file.
 
 ``{"id": "a", "image": "images/a.jpg", "width": 640, "height": 480, "points": [[x, y], ...], "split": "train",
 "tags": {"scene": "street"}}``; ``points`` is null for a picture without labels, and only ``id`` and ``image`` must be

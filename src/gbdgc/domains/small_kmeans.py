@@ -14,9 +14,7 @@ from gbdgc.domains.tree import Floats, Integers
 MAX_ITER = 300
 
 
-def kmeans_of_few(
-    points: Floats, n_clusters: int, random_state: RandomState, weights: Floats | None = None
-) -> Clusters:
+def small_kmeans(points: Floats, n_clusters: int, random_state: RandomState, weights: Floats | None = None) -> Clusters:
     """K-means, the best of ten k-means++ starts; points count by their ``weights``."""
     mass = np.ones(len(points)) if weights is None else weights
     trials = 2 + int(np.log(n_clusters))

@@ -1,4 +1,4 @@
-"""The terms of the training objective, as pure functions: L_den, L_sem, L_sty, L_orth, and three of ours.
+"""The terms of the training objective, as pure functions: L_den, L_sem, L_sty, L_orth, and those of ours.
 
 Symbols of the paper: y density, p_i semantic descriptor, t_i style descriptor, S and T semantic and style map,
 I_k the images of pseudo-domain k in the batch, K_B the pseudo-domains present in it.
@@ -25,17 +25,41 @@ def density_loss(predicted_BHW: Tensor, target_BHW: Tensor) -> Tensor:
     return (predicted_BHW - target_BHW).square().sum() / len(predicted_BHW)
 
 
-def count_loss(predicted_BHW: Tensor, target_BHW: Tensor, cell: int = 64) -> Tensor:
-    r"""Absolute error of the counts in square cells of a picture, summed over them; ours, not the paper's.
+def poisson_loss(predicted_BHW: Tensor, target_BHW: Tensor) -> Tensor:
+    r"""Squared error of counts over the variance of a Poisson count, in squares of several sizes; ours.
 
-    .. math:: L_{cnt} = \frac{1}{B} \sum_i \sum_c \left| \sum_{j \in c} \hat y_{ij} - \sum_{j \in c} y_{ij} \right|
+    .. math:: L_{cnt} = \frac{1}{32 B} \sum_i \sum_k k \sum_{c \in C_k}
+              \frac{(\hat n_{ic} - n_{ic})^2}{\hat n_{ic} + k / 10}
 
-    A faint density all over a picture is next to nothing to a squared error over pixels, and fifty people in the sum.
-    In cells, because over a whole picture too many here make up for too few there.
+    C_k are the squares of k x k cells, and no gradient reaches the denominator. Its optimum is the mean: an absolute
+    error seeks the median, which takes a head the network is unsure of for nobody. Over the variance, so that dense
+    places do not drown the others; in squares of several sizes, because a faint density all over a picture is next to
+    nothing in one cell and fifty people in the sum.
     """
-    difference_B1HW = (predicted_BHW - target_BHW)[:, None]
-    sum_B1hw = functional.avg_pool2d(difference_B1HW, cell, ceil_mode=True, divisor_override=1)
-    return sum_B1hw.abs().sum(dim=(1, 2, 3)).mean()
+    loss = predicted_BHW.new_zeros(())
+    for k in (1, 2, 4, 8, 32):
+        predicted, target = (square_sums(cells_BHW, k) for cells_BHW in (predicted_BHW, target_BHW))
+        loss = loss + k * ((predicted - target).square() / (predicted.detach() + 0.1 * k)).sum()
+    return loss / (32 * len(predicted_BHW))
+
+
+def absolute_loss(predicted_BHW: Tensor, target_BHW: Tensor) -> Tensor:
+    r"""Squared error in cells and absolute errors of the counts in squares of several sizes; ours.
+
+    .. math:: L_{abs} = \frac{1}{8 B} \sum_i \Bigl( 2 \sum_{c \in C_1} (\hat n_{ic} - n_{ic})^2
+              + \sum_{k > 1} w_k \sum_{c \in C_k} |\hat n_{ic} - n_{ic}| \Bigr)
+    """
+    error_BHW = predicted_BHW - target_BHW
+    loss = 2 * error_BHW.square().sum()
+    for k, weight in ((2, 0.25), (4, 0.25), (8, 0.5), (16, 0.5), (32, 0.5)):
+        loss = loss + weight * square_sums(error_BHW, k).abs().sum()
+    return loss / (8 * len(predicted_BHW))
+
+
+def occupancy_loss(logits_BHW: Tensor, people_BHW: Tensor) -> Tensor:
+    r"""Binary cross-entropy of "anybody in this patch", mean over patches; a tenth of a head counts as somebody."""
+    occupied_BHW = (people_BHW > 0.1).to(logits_BHW.dtype)
+    return functional.binary_cross_entropy_with_logits(logits_BHW, occupied_BHW)
 
 
 def semantic_loss(descriptor_BD: Tensor, domain_B: Tensor) -> Tensor:
@@ -111,3 +135,10 @@ def _domain_means(value_B: Tensor, domain_B: Tensor) -> tuple[Tensor, Tensor]:
     _, index_B, count_K = torch.unique(domain_B, return_inverse=True, return_counts=True)
     sums = value_B.new_zeros(len(count_K), *value_B.shape[1:]).index_add(0, index_B, value_B)
     return sums / count_K.reshape(-1, *[1] * (value_B.dim() - 1)), index_B
+
+
+def square_sums(cells_BHW: Tensor, side: int) -> Tensor:
+    """Sums over squares of ``side`` x ``side`` cells; those at the border may be smaller."""
+    if side == 1:
+        return cells_BHW
+    return functional.avg_pool2d(cells_BHW[:, None], side, ceil_mode=True, divisor_override=1)[:, 0]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from gbdgc.domains.drawn import draw_descriptors
-from gbdgc.domains.few_points import kmeans_of_few, lloyd, plus_plus
+from descriptors import draw_descriptors
+from gbdgc.domains.small_kmeans import lloyd, plus_plus, small_kmeans
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -23,7 +23,7 @@ def test_each_start_ends_where_scikit_learn_ends(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_of_ten_starts_is_as_good_as_scikit_learns(seed):
     points = draw_descriptors(200, condition="overlap", seed=seed).epochs[0]
-    ours = kmeans_of_few(points, 4, np.random.RandomState(0))
+    ours = small_kmeans(points, 4, np.random.RandomState(0))
     assert ours.inertia <= KMeans(4, n_init=10, random_state=0).fit(points).inertia_ * 1.01
 
 

@@ -1,0 +1,76 @@
+"""What chance does to a training picture: the settings, and their order."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gbdgc.data import transforms
+from gbdgc.data.images import RGB
+from gbdgc.errors import InputError
+
+_BLUR_SIGMA = (0.3, 2.0)
+_NOISE_SIGMA = (2.0, 15.0)
+_GAMMA = (0.5, 1.8)
+_JPEG_QUALITY = (15, 60)
+_PROBABILITIES = ("flip", "grey", "gamma", "blur", "noise", "jpeg")
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What chance does to a training picture.
+
+    ``scale`` is the range of the factor, halving as likely as doubling; ``flip``, ``grey``, ``gamma``, ``blur``,
+    ``noise`` and ``jpeg`` are probabilities; the others are the strengths of `transforms.colour_jitter`.
+    """
+
+    crop: int = 320
+    scale: list[float] = field(default_factory=lambda: [1.0, 1.0])
+    flip: float = 0.5
+    brightness: float = 0.0
+    contrast: float = 0.0
+    saturation: float = 0.0
+    hue: float = 0.0
+    grey: float = 0.0
+    gamma: float = 0.0
+    blur: float = 0.0
+    noise: float = 0.0
+    jpeg: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.crop < 1:
+            raise InputError(f"augmentation.crop={self.crop}", "a crop has at least one pixel")
+        if len(self.scale) != 2 or not 0 < self.scale[0] <= self.scale[1]:
+            raise InputError(
+                f"augmentation.scale={self.scale}",
+                "the smallest and the largest factor, both above 0",
+                "such as [0.7,1.6]",
+            )
+        for name in _PROBABILITIES:
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"augmentation.{name}={getattr(self, name)}", "a probability lies between 0 and 1")
+        for name in ("brightness", "contrast", "saturation", "hue"):
+            if getattr(self, name) < 0:
+                raise InputError(f"augmentation.{name}={getattr(self, name)}", "a strength is not below 0")
+
+    @property
+    def scale_range(self) -> tuple[float, float]:
+        """The smallest and the largest factor."""
+        return self.scale[0], self.scale[1]
+
+    def recolour(self, image: RGB, random: np.random.Generator) -> RGB:
+        """Change all that does not move points."""
+        jitter = {name: getattr(self, name) for name in ("brightness", "contrast", "saturation", "hue")}
+        if any(jitter.values()):
+            image = transforms.colour_jitter(image, random, **jitter)
+        if random.random() < self.grey:
+            image = transforms.grey(image)
+        if self.gamma and random.random() < self.gamma:
+            image = transforms.gamma(image, math.exp(random.uniform(math.log(_GAMMA[0]), math.log(_GAMMA[1]))))
+        if random.random() < self.blur:
+            image = transforms.blur(image, random.uniform(*_BLUR_SIGMA))
+        if random.random() < self.noise:
+            image = transforms.noise(image, random.uniform(*_NOISE_SIGMA), random)
+        if self.jpeg and random.random() < self.jpeg:
+            image = transforms.jpeg(image, int(random.integers(*_JPEG_QUALITY)))
+        return image

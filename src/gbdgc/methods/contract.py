@@ -1,0 +1,89 @@
+"""What a method is to training, and the counting losses that all methods share.
+
+A method sees one part of a batch at a time, so that a batch may be spread over micro-batches and processes. Losses that
+are means over images are computed from that part. Losses that compare images with each other (L_sem, L_sty) are
+computed from descriptors, one row per image, once those of the whole batch are together: see `training.step`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from torch import Tensor
+
+from gbdgc.methods import losses
+from gbdgc.models import Output
+
+Losses = dict[str, Tensor]
+DensityLoss = Literal["squared", "poisson", "absolute"]
+
+OCCUPANCY_WEIGHT = 2.0
+_PAPER_SCALE = 1000.0  # the paper regresses people per pixel times this
+_COUNT_CELL = 8  # pixels: the cells in which the count losses begin
+_OCCUPANCY_PATCH = 16  # pixels
+
+
+@dataclass
+class MethodOptions:
+    """The settings of a method; plain regression takes `density` alone. A weight of 0 switches a term off."""
+
+    name: str = "gbdgc"
+    """A name in `METHODS`."""
+    density: DensityLoss = "squared"
+    """The loss of the density: the paper's squared error per pixel, or ours of the counts in squares."""
+    codebook: bool = True
+    semantic: float = 0.02
+    style: float = 0.1
+    orthogonality: float = 0.1
+    alignment: Literal["paper", "count_free"] = "paper"
+    """count_free aligns only what the density head does not read, so that L_sem cannot pull the counts of sparse and
+    dense domains together."""
+    style_form: Literal["paper", "separated"] = "paper"
+    """separated keeps the style centres of different domains apart, so that the style branch cannot be zero."""
+
+
+class PartialLosses(NamedTuple):
+    """What a method computes from some images of a batch."""
+
+    losses: Losses
+    """Means over these images, by name."""
+    descriptors: dict[str, Tensor]
+    """Rows for the losses over the whole batch, by the loss's name."""
+
+
+class Method(Protocol):
+    """The whole contract between a method and training."""
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each loss in the objective, by name."""
+
+    @property
+    def network_options(self) -> dict[str, bool]:
+        """The parts of the network that this method trains: `codebook`, `style`."""
+
+    @property
+    def needs_domains(self) -> bool:
+        """Whether the latent domains of the source are to be found."""
+
+    def image_losses(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> PartialLosses:
+        """Return the losses of these images, and the descriptors for the losses over the batch."""
+
+    def batch_losses(self, descriptors: dict[str, Tensor], domain_B: Tensor) -> Losses:
+        """Return the losses that compare all images of the batch."""
+
+
+def counting_losses(output: Output, people_BHW: Tensor, density: DensityLoss) -> Losses:
+    """Return the loss of the density, given people per cell, and that of the occupancy where the network has one."""
+    predicted_BHW = output.density[:, 0]
+    if density == "squared":
+        # The paper's scale, and a mean over cells, so that a λ means the same for every crop size.
+        scale = _PAPER_SCALE / output.cell**2
+        made = {"density": losses.density_loss(scale * predicted_BHW, scale * people_BHW) / people_BHW[0].numel()}
+    else:
+        of = {"poisson": losses.poisson_loss, "absolute": losses.absolute_loss}[density]
+        side = _COUNT_CELL // output.cell
+        made = {"density": of(losses.square_sums(predicted_BHW, side), losses.square_sums(people_BHW, side))}
+    if output.occupancy is not None:
+        in_patches_BHW = losses.square_sums(people_BHW, _OCCUPANCY_PATCH // output.cell)
+        made["occupancy"] = losses.occupancy_loss(output.occupancy[:, 0], in_patches_BHW)
+    return made

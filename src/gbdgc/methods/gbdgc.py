@@ -1,0 +1,53 @@
+"""Granular-ball guided domain generalisation: the paper's objective."""
+
+from torch import Tensor
+
+from gbdgc.methods import losses
+from gbdgc.methods.contract import OCCUPANCY_WEIGHT, Losses, MethodOptions, PartialLosses, counting_losses
+from gbdgc.models import Output
+
+
+class GranularBallGeneralisation:
+    """L_den + λ_sem L_sem + λ_sty L_sty + λ_orth L_orth, and whatever of ours the options switch on."""
+
+    def __init__(self, options: MethodOptions) -> None:
+        self.options = options
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each term that is switched on."""
+        given = {name: getattr(self.options, name) for name in ("semantic", "style", "orthogonality")}
+        return {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT} | {
+            name: weight for name, weight in given.items() if weight > 0
+        }
+
+    @property
+    def network_options(self) -> dict[str, bool]:
+        """The codebook as asked; the style branch where a loss needs it."""
+        return {"codebook": self.options.codebook, "style": bool({"style", "orthogonality"} & self.weights.keys())}
+
+    @property
+    def needs_domains(self) -> bool:
+        """True where a loss speaks of pseudo-domains."""
+        return bool({"semantic", "style"} & self.weights.keys())
+
+    def image_losses(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> PartialLosses:
+        """Return the counting losses and L_orth, and the rows p_i and t_i for L_sem and L_sty."""
+        made = counting_losses(output, people_BHW, self.options.density)
+        rows = {}
+        if "semantic" in self.weights:
+            p_BD = losses.pooled(output.recoded)
+            # The head is linear in p_i: without its direction, alignment cannot touch the count.
+            rows["semantic"] = losses.remove_direction(p_BD, head_D) if self.options.alignment == "count_free" else p_BD
+        if output.style is not None:
+            if "style" in self.weights:
+                rows["style"] = losses.pooled(output.style)
+            if "orthogonality" in self.weights:
+                made["orthogonality"] = losses.orthogonality_loss(output.semantic, output.style)
+        return PartialLosses(made, rows)
+
+    def batch_losses(self, descriptors: dict[str, Tensor], domain_B: Tensor) -> Losses:
+        """Return L_sem and L_sty."""
+        style_loss = losses.separated_style_loss if self.options.style_form == "separated" else losses.style_loss
+        of = {"semantic": losses.semantic_loss, "style": style_loss}
+        return {name: of[name](rows_BD, domain_B) for name, rows_BD in descriptors.items()}

@@ -29,12 +29,12 @@ app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verif
 app.command("gbdgc.cli.doctor:doctor", help="Say what works here, and what to do about what does not.")
 
 
-def main() -> None:
-    """Run the command line: 0 done, 1 an input failed, 2 wrong usage."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line, or these arguments: 0 done, 1 an input failed, 2 wrong usage."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")  # names of files need not be text
     try:
-        app()
+        app(arguments)
     except InputError as error:
         from rich.markup import escape
 

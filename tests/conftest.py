@@ -51,12 +51,17 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
 
 
 @pytest.fixture(scope="session")
-def pictures() -> list[NDArray[np.uint8]]:
+def pictures(once: Once) -> list[NDArray[np.uint8]]:
     """Drawn scenes of two domains, 160 x 128."""
-    from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 
-    random = np.random.default_rng(0)
-    return [draw_scene(SOURCE_DOMAINS[number % 2], random, (160, 128))[0] for number in range(24)]
+    def draw(folder: Path) -> None:
+        from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
+
+        random = np.random.default_rng(0)
+        scenes = [draw_scene(SOURCE_DOMAINS[number % 2], random, (160, 128))[0] for number in range(24)]
+        np.save(folder / "pictures.npy", scenes)
+
+    return list(np.load(once("pictures", draw) / "pictures.npy"))
 
 
 @pytest.fixture(scope="session")

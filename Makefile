@@ -8,7 +8,7 @@ WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=25
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test quick lint demo bench results clean
+.PHONY: help setup browser test quick lint demo bench results wheel clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -54,6 +54,10 @@ results: setup ## make the tables on the pages again from results/
 	for folder in $$(find results -name cells | xargs dirname | sort); do \
 	  pages=$$(grep -lE "<!-- gbdgc benchmark $$folder(:| )" README.md docs/results.md); \
 	  $(BIN)/gbdgc benchmark $$(basename $$folder) --tables-only --out $$(dirname $$folder) $${pages:+--pages $$pages} || exit 1; done
+
+wheel: ## build dist/ for an index; TAG=v1.2.3 must be the version, GBDGC_REPOSITORY the address that links lead to
+	$(PYTHON) -m pip wheel --no-deps --wheel-dir dist .
+	@test -z "$(TAG)" || ls dist/gbdgc-$(patsubst v%,%,$(TAG))-*.whl
 
 clean: ## remove what the commands made, keep .venv
 	rm -rf runs .pytest_cache .mypy_cache .ruff_cache .coverage dist

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def post(url: str, image: bytes, **options: Any) -> httpx.Response:
 
 
 def open_upload(url: str) -> socket.socket:
-    """Begin an upload and leave it unfinished: it holds a slot of the queue."""
+    """Begin an upload and leave it unfinished."""
     address = httpx.URL(url)
     connection = socket.create_connection((address.host, address.port or 80), timeout=30)
     connection.sendall(
@@ -59,17 +60,44 @@ def wait_for_queue(url: str, length: int) -> None:
     raise AssertionError(f"the queue never had {length} in it")
 
 
-def test_a_full_queue_answers_503_and_when_to_come_back(serving: Serving, street: bytes) -> None:
-    with serving("--queue", "2") as service:
-        with open_upload(service.url), open_upload(service.url):
-            wait_for_queue(service.url, 2)
-            answer = post(service.url, street)
-            assert answer.status_code == 503
-            assert answer.json()["error"]["code"] == "busy"
-            assert int(answer.headers["retry-after"]) >= 1
-            assert httpx.get(f"{service.url}/v1/health").status_code == 200
+def test_a_full_queue_answers_503_and_when_to_come_back(serving: Serving, street: bytes, large: bytes) -> None:
+    with serving("--queue", "2", "--client-share", "1") as service, ThreadPoolExecutor(2) as threads:
+        counting = [threads.submit(post, service.url, large) for _ in range(2)]
+        wait_for_queue(service.url, 2)
+        answer = post(service.url, street)
+        assert answer.status_code == 503
+        assert answer.json()["error"]["code"] == "busy"
+        assert int(answer.headers["retry-after"]) >= 1
+        assert httpx.get(f"{service.url}/v1/health").status_code == 200
+        assert [each.result().status_code for each in counting] == [200, 200]
         wait_for_queue(service.url, 0)
         assert post(service.url, street).status_code == 200
+
+
+def test_one_client_cannot_take_the_whole_queue(serving: Serving, street: bytes, large: bytes) -> None:
+    """A proxy on this machine names its clients, and is believed."""
+    with serving("--queue", "2") as service, ThreadPoolExecutor(1) as threads:
+        counting = threads.submit(post, service.url, large, headers={"X-Forwarded-For": "192.0.2.1"})
+        wait_for_queue(service.url, 1)
+        greedy = post(service.url, street, headers={"X-Forwarded-For": "192.0.2.1"})
+        other = post(service.url, street, headers={"X-Forwarded-For": "192.0.2.2"})
+        assert (greedy.status_code, greedy.json()["error"]["code"]) == (503, "busy")
+        assert "one client" in greedy.json()["error"]["message"]
+        assert other.status_code == counting.result().status_code == 200
+
+
+def test_uploads_that_trickle_in_take_no_slots_and_are_given_up(serving: Serving, street: bytes) -> None:
+    with serving("--queue", "2", "--timeout", "60") as service, ExitStack() as stack:
+        slow = [stack.enter_context(open_upload(service.url)) for _ in range(16)]
+        began = time.perf_counter()
+        while time.perf_counter() - began < 4:
+            for connection in slow:
+                connection.sendall(b"-")
+            assert post(service.url, street).status_code == 200
+            time.sleep(1)
+        # Long before the minute that a body may take: a thousand bytes at one a second are too slow.
+        assert [b" 408 " in connection.recv(65_536) for connection in slow] == [True] * 16
+        assert time.perf_counter() - began < 20
 
 
 def test_slow_uploads_and_slow_counts_are_given_up(serving: Serving, street: bytes, large: bytes) -> None:

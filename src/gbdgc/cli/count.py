@@ -32,9 +32,11 @@ def count(
     zones: Path | None = None,
     every: str = "1s",
     seconds: Annotated[float | None, Parameter(validator=Number(gt=0))] = None,
+    smooth: Annotated[float | None, Parameter(validator=Number(gte=0))] = None,
     format: Literal["table", "json", "csv"] = "table",
     out: Path | None = None,
     overlays: bool = True,
+    codec: Literal["h264", "vp9", "mpeg4"] | None = None,
     density: Flag = False,
     recursive: Flag = False,
     resume: Flag = False,
@@ -62,12 +64,16 @@ def count(
         Time between the frames of a video to count: 1s, 500ms, 2min; 0 counts each.
     seconds
         Stop a video or stream after so many; a live stream runs until Ctrl-C otherwise.
+    smooth
+        Half-life of the smoothed count of a video, in seconds (1.5 unless given); also write it on the overlay.
     format
         What to print: a table, one JSON object per line, or CSV.
     out
         The folder for the results; otherwise runs/count/NAME-N.
     overlays
         Draw each picture, and each video, with the density over it.
+    codec
+        Of the annotated videos; unless given, one that needs no GPL encoder.
     density
         Also save the density of each picture, as .npz.
     recursive
@@ -113,7 +119,10 @@ def count(
         "every": interval,
         "seconds": seconds,
     }
-    sinks: list[Sink] = [*([Overlays()] if overlays else []), *([Densities()] if density else [])]
+    sinks: list[Sink] = [
+        *([Overlays(codec=codec, smoothed=smooth is not None)] if overlays else []),
+        *([Densities()] if density else []),
+    ]
     stopped = False
     with (
         ResultsFolder.open(_run_name(sources[0]), settings, out, sinks, resume=resume) as run,
@@ -129,6 +138,7 @@ def count(
             zones=areas,
             every=interval,
             seconds=seconds,
+            **({} if smooth is None else {"half_life": smooth}),
             counted=run.begun,
             report=lambda text: say("warning", text),
         )

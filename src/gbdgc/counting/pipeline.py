@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gbdgc.counting.result import Result
 from gbdgc.counting.sources import Picture, Source, open_picture, picture_name
-from gbdgc.counting.video import Smoother, frames, public_name
+from gbdgc.counting.video import HALF_LIFE, Smoother, frames, public_name
 from gbdgc.counting.zones import Zone
 from gbdgc.data.images import RGB
 from gbdgc.data.prefetch import made_ahead
@@ -80,6 +80,7 @@ def count_sources(
     zones: Sequence[Zone] = (),
     every: float = 1.0,
     seconds: float | None = None,
+    half_life: float = HALF_LIFE,
     counted: Mapping[str, Sequence[Moment]] | None = None,
     check: Callable[[], None] | None = None,
     report: Callable[[str], None] = _log.warning,
@@ -102,6 +103,8 @@ def count_sources(
         Seconds between the frames of a video to count; 0 counts each.
     seconds
         Stop a video after so many. A live source has no end otherwise, and must then be the only one.
+    half_life
+        Seconds after which an old count weighs half as much in the smoothed one; 0 leaves a running median.
     counted
         The counts of an earlier run in a video, by the source's name without password: the video continues after
         the last of them.
@@ -125,7 +128,8 @@ def count_sources(
                 yield each
             elif isinstance(each, Source):
                 before = (counted or {}).get(public_name(each.name), ())
-                yield from _count_video(counter, each, zones, every, before, check, options, alone=number == 1)
+                video = Video(public_name(each.name), smooth=Smoother(half_life))
+                yield from _count_video(counter, each, video, zones, every, before, check, options, alone=number == 1)
             else:
                 waiting.append(each)
                 # Not when the next one comes: it may be long in coming, as from a folder that is watched.
@@ -167,6 +171,7 @@ def _count_pictures(
 def _count_video(
     counter: "Counter",
     source: Source,
+    video: Video,
     zones: Sequence[Zone],
     every: float,
     before: Sequence[Moment],
@@ -176,7 +181,6 @@ def _count_video(
     alone: bool,
 ) -> Generator[Outcome, None, None]:
     """Count the frames of a video, camera or stream, after those that were counted before."""
-    video = Video(public_name(source.name))
     try:
         after = {"after": before[-1].time} if before else {}
         with closing(frames(source.name, every, **(after | dict(options)))) as reader:

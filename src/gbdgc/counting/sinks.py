@@ -66,11 +66,20 @@ class Densities:
 
 
 class Overlays:
-    """Each picture with the density over it, and one annotated video of all frames of a video."""
+    """Each picture with the density over it, and one annotated video of all frames of a video.
+
+    Parameters
+    ----------
+    codec
+        Of the annotated video, as `VideoWriter` takes it.
+    smoothed
+        Also write the smoothed count on each frame.
+    """
 
     kind = "overlay"
 
-    def __init__(self) -> None:
+    def __init__(self, *, codec: str | None = None, smoothed: bool = False) -> None:
+        self._codec, self._smoothed = codec, smoothed
         self._film: VideoWriter | None = None
         self._began = self._peak = 0.0
 
@@ -81,10 +90,10 @@ class Overlays:
             return f"overlays/{stem}.jpg"
         name, time = f"overlays/{stem}.mp4", result.time or 0.0
         self._peak = max(self._peak, peak_of(result))
-        picture = result.annotated(peak=self._peak)
+        picture = result.annotated(peak=self._peak, smoothed=self._smoothed)
         if self._film is None:
             height, width = picture.shape[:2]
-            self._film = VideoWriter(folder / name, result.video.rate, (width, height))
+            self._film = VideoWriter(folder / name, result.video.rate, (width, height), self._codec)
             self._began = time
         self._film.write(picture, time - self._began)
         return name

@@ -70,7 +70,7 @@ class Health(BaseModel):
     """Whether the service works, and how busy it is."""
 
     status: str
-    queued: int = Field(description="requests being received, waiting or being counted")
+    queued: int = Field(description="requests waiting or being counted")
     slots: int = Field(description="requests that the queue holds")
 
 

@@ -17,6 +17,7 @@ from gbdgc import __version__
 from gbdgc.counting import Counter
 from gbdgc.counting.trust import FAR
 from gbdgc.server.answers import Count, Health, Model, ProblemAnswer, count_upload, describe_model
+from gbdgc.server.connections import client_key
 from gbdgc.server.files import page_files
 from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.metrics import Metrics
@@ -85,7 +86,7 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
     """
     limits = limits or Limits()
     counter.max_pixels = limits.pixels
-    queue = WorkQueue(limits.queue, limits.seconds)
+    queue = WorkQueue(limits)
     model = describe_model(counter, limits)
     metrics = Metrics(queue, model.name)
 
@@ -107,10 +108,12 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
     @app.post("/v1/count", responses=_PROBLEMS | _LOCKED, dependencies=locked, openapi_extra=_FORM)
     async def count(request: Request) -> Count:
         """Count the people in a picture."""
-        with queue.slot():
-            upload = await read_upload(request, limits)
+        client = client_key(request.client.host if request.client else None)
+        with queue.upload(client) as hold:
+            upload = await read_upload(request, limits, hold)
             started = time.perf_counter()
-            answer = await queue.run(partial(count_upload, counter, upload))
+            with queue.slot(client):
+                answer = await queue.run(partial(count_upload, counter, upload))
         metrics.seconds.observe(time.perf_counter() - started)
         metrics.megapixels.observe(answer.width * answer.height / 1e6)
         metrics.unfamiliar.inc((answer.novelty or 0) > FAR)

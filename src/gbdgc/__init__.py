@@ -23,6 +23,7 @@ _HOMES = {
     "Sample": "gbdgc.data",
     "Counter": "gbdgc.counting",
     "Result": "gbdgc.counting",
+    "count_on_cluster": "gbdgc.cluster",
     "train": "gbdgc.training",
     "evaluate": "gbdgc.evaluation",
 }

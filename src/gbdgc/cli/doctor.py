@@ -16,6 +16,7 @@ EXTRAS = {
     "export": "for gbdgc export",
     "openvino": "for --engine openvino",
     "parquet": "to read parquet",
+    "ray": "for --cluster: counting and benchmarks on many machines",
     "track": "for train.tensorboard=true",
 }
 """What the packages of each extra are for; which packages these are, the installed package itself says."""

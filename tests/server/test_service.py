@@ -217,7 +217,7 @@ def test_a_picture_whose_decoding_never_ends_holds_up_nobody_for_longer_than_the
     Image.new("L", (2000, 2000), 90).save(file, "JPEG", progressive=True)
     content = file.getvalue()
     scan = content[content.rindex(b"\xff\xda") : -2]
-    with serving("--timeout", "6") as service:
+    with serving("--timeout", "20") as service:
         assert post(service.url, street).status_code == 200
         answer = post(service.url, content[:-2] + scan * (5_000_000 // len(scan)) + b"\xff\xd9")
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_slow")

@@ -75,12 +75,17 @@ class Decoder:
         except InputError:
             raise
         except (EOFError, OSError) as error:
-            self.close()
+            self._replace()
             step = "save it anew by another program"
             raise InputError("the picture", "the decoder broke down over it", step) from error
         except BaseException:
-            self.close()
+            self._replace()
             raise
+
+    def _replace(self) -> None:
+        """End the process and start another at once, so that the next picture finds it ready."""
+        self.close()
+        self.start()
 
     def close(self) -> None:
         """End the process, at whatever it is."""

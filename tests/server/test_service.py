@@ -166,7 +166,7 @@ def test_want_of_memory_is_not_called_a_bad_picture(street: bytes, monkeypatch: 
     def starved(*_: object, **__: object) -> None:
         raise NotEnoughMemory("the picture", "not enough memory for 9 x 9 pixels", "count a smaller one")
 
-    monkeypatch.setattr("gbdgc.counting.pipeline.open_picture", starved)
+    monkeypatch.setattr("gbdgc.data.decoding.Decoder.read", starved)
     answer, _ = ask_in_this_process(street)
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "out_of_memory"
@@ -208,6 +208,32 @@ def test_a_count_that_nobody_waits_for_holds_up_neither_others_nor_the_stop(serv
         service.process.send_signal(signal.SIGTERM)
         service.process.wait(timeout=30)
         assert "Traceback" not in service.log.read_text()
+
+
+def test_a_picture_whose_decoding_never_ends_holds_up_nobody_for_longer_than_the_timeout(
+    serving: Serving, street: bytes
+) -> None:
+    file = BytesIO()
+    Image.new("L", (2000, 2000), 90).save(file, "JPEG", progressive=True)
+    content = file.getvalue()
+    scan = content[content.rindex(b"\xff\xda") : -2]
+    with serving("--timeout", "20") as service:
+        assert post(service.url, street).status_code == 200
+        answer = post(service.url, content[:-2] + scan * (5_000_000 // len(scan)) + b"\xff\xd9")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_slow")
+        assert post(service.url, street).status_code == 200
+
+
+def test_memory_is_given_back_after_a_large_picture(serving: Serving, street: bytes) -> None:
+    large = BytesIO()
+    Image.new("F", (2900, 2000), 0.5).save(large, "TIFF", compression="tiff_adobe_deflate")
+    assert len(large.getvalue()) < 100_000
+    with serving("--timeout", "120") as service:
+        assert post(service.url, street).status_code == 200
+        before = resident_megabytes(service.process.pid)
+        assert post(service.url, large.getvalue()).status_code == 200
+        assert resident_megabytes(service.process.pid, "VmHWM:") - before < 500
+        assert resident_megabytes(service.process.pid) - before < 60
 
 
 def test_an_upload_never_touches_the_disk(service: Any) -> None:
@@ -268,5 +294,5 @@ def test_a_load_of_two_hundred_requests_is_all_answered_and_memory_stays_flat(se
         assert httpx.get(f"{service.url}/v1/health").json()["queued"] == 0
 
 
-def resident_megabytes(process: int) -> float:
-    return int(Path(f"/proc/{process}/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
+def resident_megabytes(process: int, figure: str = "VmRSS:") -> float:
+    return int(Path(f"/proc/{process}/status").read_text().split(figure)[1].split()[0]) / 1024

@@ -28,7 +28,7 @@ def serve(
     port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8000,
     token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
     max_upload: Annotated[float, Parameter(validator=_positive)] = 20.0,
-    max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = 50_000_000,
+    max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = 16_000_000,
     queue: Annotated[int, Parameter(validator=Number(gte=1))] = 16,
     client_share: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.5,
     max_connections: Annotated[int, Parameter(validator=Number(gte=16))] = 512,

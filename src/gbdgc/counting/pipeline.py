@@ -13,6 +13,7 @@ from gbdgc.counting.result import Result
 from gbdgc.counting.sources import Picture, Source, open_picture, picture_name
 from gbdgc.counting.video import HALF_LIFE, Smoother, frames, public_name
 from gbdgc.counting.zones import Zone
+from gbdgc.data.decoding import Decoded
 from gbdgc.data.images import RGB
 from gbdgc.data.prefetch import made_ahead
 from gbdgc.errors import InputError
@@ -75,7 +76,7 @@ Outcome = Result | Failure | Video
 
 def count_sources(
     counter: "Counter",
-    sources: Iterable[Source | Picture],
+    sources: Iterable[Source | Picture | Decoded],
     *,
     zones: Sequence[Zone] = (),
     every: float = 1.0,
@@ -121,7 +122,7 @@ def count_sources(
     read = partial(_read, max_pixels=counter.max_pixels)
     with closing(made_ahead(read, sources, workers=int((number or 0) > 1), ahead=1)) as opened:
         for each in opened:
-            if not isinstance(each, _Opened) or (waiting and waiting[0].image.shape != each.image.shape):
+            if not isinstance(each, _Opened) or (waiting and not waiting[0].is_like(each)):
                 yield from _count_pictures(counter, waiting, zones, check)
                 waiting = []
             if isinstance(each, Failure):
@@ -142,10 +143,16 @@ def count_sources(
 class _Opened(NamedTuple):
     image: RGB
     name: str | None
+    size: tuple[int, int] | None = None
+
+    def is_like(self, other: "_Opened") -> bool:
+        return self.image.shape == other.image.shape and self.size == other.size
 
 
-def _read(source: Source | Picture, max_pixels: int) -> "_Opened | Source | Failure":
+def _read(source: Source | Picture | Decoded, max_pixels: int) -> "_Opened | Source | Failure":
     """Read a picture; a video is opened later, when its turn comes."""
+    if isinstance(source, Decoded):
+        return _Opened(source.image, None, (source.width, source.height))
     picture: Any = source
     if isinstance(source, Source):
         if source.problem is not None:
@@ -163,7 +170,9 @@ def _count_pictures(
     counter: "Counter", pictures: Sequence[_Opened], zones: Sequence[Zone], check: Callable[[], None] | None
 ) -> Generator[Result, None, None]:
     """Count pictures of one size together."""
-    results = counter.count_together([picture.image for picture in pictures], check=check) if pictures else []
+    if not pictures:
+        return
+    results = counter.count_together([picture.image for picture in pictures], size=pictures[0].size, check=check)
     for picture, result in zip(pictures, results, strict=True):
         yield replace(result.with_zones(zones) if zones else result, source=picture.name)
 

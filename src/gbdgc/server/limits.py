@@ -22,8 +22,8 @@ class Limits:
 
     upload_bytes: int = 20_000_000
     """The whole body of a request."""
-    pixels: int = 50_000_000
-    """The picture's width times its height."""
+    pixels: int = 16_000_000
+    """The picture's width times its height. Two slow cores count so many in about 20 seconds at full size."""
     queue: int = 16
     """Requests whose picture has arrived, and that wait or are being counted, at one time."""
     client_share: float = 0.5

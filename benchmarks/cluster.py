@@ -1,6 +1,6 @@
 """Counting on Ray against counting without, on the same drawn pictures.
 
-Run with ``python benchmarks/cluster.py [--pictures 500] [--many 5000] [--size 512x384]``. Ratios of one run are what counts.
+Run with ``python benchmarks/cluster.py [--pictures 500] [--many 5000] [--size 512x384]``. The ratios are what counts.
 Starting Ray and its workers is left out: a short count on the same cluster comes before each timed one.
 """
 

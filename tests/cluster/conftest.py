@@ -17,7 +17,7 @@ def local_ray() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         ray = pytest.importorskip("ray")
-        ray.init(num_cpus=2, **SMALL)
+        ray.init(address="local", num_cpus=2, **SMALL)  # never one that happens to run here
         yield
         ray.shutdown()
 

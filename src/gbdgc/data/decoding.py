@@ -62,6 +62,10 @@ class Decoder:
         self._connection = Connection(ours.detach())
         return self._connection
 
+    def warm_up(self) -> None:
+        """Return when the process is ready, so that the first picture need not wait for it."""
+        self.read(b"P6 1 1 255\n\0\0\0", lambda: None)
+
     def read(self, content: bytes, check: Callable[[], None]) -> Decoded:
         """Decode a picture; ``check`` is called while it lasts, and may raise to give up."""
         connection = self.start()

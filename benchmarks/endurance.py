@@ -52,10 +52,15 @@ train: {epochs: 2, batch_size: 4, selection: validation}
 
 
 class Budget(NamedTuple):
-    """How much of one part to do, and until when."""
+    """How much of one part to do, and for how long."""
 
     number: int
-    until: float
+    seconds: float
+    until: float = 0.0
+
+    def from_now(self) -> "Budget":
+        """Begin: setting up does not count."""
+        return self._replace(until=time.monotonic() + self.seconds)
 
     def rounds(self) -> Iterator[int]:
         """Yield numbers until all are done or the time is up."""
@@ -87,7 +92,7 @@ def main() -> None:
         for name in options.only:
             part = PARTS[name]
             seconds = 60 * options.minutes * part.weight / weights
-            budget = Budget(max(1, round(options.share * part.number)), time.monotonic() + seconds)
+            budget = Budget(max(1, round(options.share * part.number)), seconds)
             place = Path(folder, name)
             place.mkdir()
             rows[name] = part.run(place, budget)
@@ -125,6 +130,8 @@ def corrupt_pictures(_: Path, budget: Budget) -> Outcome:
     dice = random.Random(1)
     whole = list(pictures())
     decoder, failures, tried = Decoder(16_000_000, reduce_to=1600), [], 0
+    decoder.warm_up()
+    budget = budget.from_now()
 
     for index in budget.rounds():
         tried += 1
@@ -171,6 +178,7 @@ def damage_labels(place: Path, budget: Budget) -> Outcome:
         load_dataset(root, name)  # whole, it can be read
         layouts[name] = root, file
     (place / "folder").mkdir()
+    budget = budget.from_now()
     for index in budget.rounds():
         tried += 1
         name = list(READERS)[index % len(READERS)]
@@ -283,6 +291,7 @@ def kill_trainings(place: Path, budget: Budget) -> Outcome:
     subprocess.run([*command, str(place / "whole")], check=True, **QUIET)
     an_epoch = (time.monotonic() - began) / (2 * epochs)  # half of it is the start
     whole, attempt = state_of(place / "whole"), 0
+    budget = budget.from_now()
     while kills < budget.number and time.monotonic() < budget.until:
         folder = place / f"killed-{attempt}"
         attempt += 1
@@ -347,8 +356,9 @@ class Service:
 
 def storm(place: Path, budget: Budget) -> Outcome:
     """Of 64 clients a tenth are hostile; the others are answered, through a kill and a new start of the server."""
-    service = Service(place)
     good = next(pictures())
+    service = Service(place)
+    budget = budget.from_now()
     failures: list[str] = []
     restarting, lock, done = threading.Event(), threading.Lock(), Counter[str]()
     restart_at = budget.number // 2
@@ -439,6 +449,7 @@ def bad_disks(place: Path, budget: Budget) -> Outcome:
         "domains": ["domains", str(place / "crowd"), "--weights", model, "--out", "OUT/domains.csv"],
     }
     failures, tried = [], 0
+    budget = budget.from_now()
     cases = [(kind, name) for kind in ("full", "read-only") for name in commands]
     for index in budget.rounds():
         if index >= len(cases):

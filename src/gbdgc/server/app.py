@@ -1,5 +1,6 @@
 """The application: four routes, the page, and what every answer has in common."""
 
+import asyncio
 import hmac
 import logging
 import time
@@ -93,7 +94,7 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        decoder.start()
+        await asyncio.to_thread(decoder.warm_up)
         yield
         queue.close()
         decoder.close()

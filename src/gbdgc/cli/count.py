@@ -36,6 +36,7 @@ def count(
     out: Path | None = None,
     overlays: bool = True,
     density: Flag = False,
+    points: Flag = False,
     recursive: Flag = False,
     resume: Flag = False,
     max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = MAX_PIXELS,
@@ -70,6 +71,8 @@ def count(
         Draw each picture, and each video, with the density over it.
     density
         Also save the density of each picture, as .npz.
+    points
+        Also save the heads of each picture, as CSV and all of them as COCO, and draw them in the overlays.
     recursive
         Look into the folders within folders too.
     resume
@@ -82,7 +85,7 @@ def count(
         raise UsageError(f"--seconds {seconds}", "not a time", "leave it out to go on to the end, or until Ctrl-C")
     from gbdgc.cli.count_output import Messages, printer, say
     from gbdgc.counting import Counter, count_sources, find_sources, load_zones
-    from gbdgc.counting.sinks import ERRORS, Densities, Overlays, ResultsFolder, Sink
+    from gbdgc.counting.sinks import ERRORS, Densities, HeadFiles, Overlays, ResultsFolder, Sink
     from gbdgc.counting.sources import LIST
     from gbdgc.counting.tiling import check_tile
     from gbdgc.counting.video import parse_every, public_name
@@ -113,7 +116,8 @@ def count(
         "every": interval,
         "seconds": seconds,
     }
-    sinks: list[Sink] = [*([Overlays()] if overlays else []), *([Densities()] if density else [])]
+    sinks: list[Sink] = [*([Overlays(points=points)] if overlays else []), *([Densities()] if density else [])]
+    sinks += [HeadFiles()] if points else []
     stopped = False
     with (
         ResultsFolder.open(_run_name(sources[0]), settings, out, sinks, resume=resume) as run,

@@ -6,6 +6,7 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from gbdgc.counting.overlay import annotate, blend, plot_overlay
+from gbdgc.counting.points import HeadPoints, find_points
 from gbdgc.counting.tiling import sum_cells
 from gbdgc.counting.zones import Corners, Zone, check_polygon, people_inside
 from gbdgc.errors import InputError
@@ -73,6 +75,8 @@ class Result:
     ----------
     count : float
         The number of people: the sum of ``cells``.
+    points : array
+        Heads as rows (x, y, confidence).
     """
 
     cells: NDArray[np.float32]
@@ -127,6 +131,15 @@ class Result:
             full[first : first + len(strip)] = strip
         return full
 
+    @cached_property
+    def points(self) -> HeadPoints:
+        """Heads, one row (x, y, confidence) each, in pixels: always ``round(count)`` of them.
+
+        Points are whole people, and a density is not: within a zone their number can differ from `count_in` by what
+        the outline cuts. Nor is a point at each head for certain; see `gbdgc.counting.points.find_points`.
+        """
+        return find_points(self.cells, self.stride, self.width, self.height)
+
     def count_in(self, polygon: ArrayLike) -> float:
         """Return the number of people inside a polygon.
 
@@ -154,7 +167,7 @@ class Result:
         others = tuple(warning for warning in self.warnings if warning not in self._zones_outside(self.outlines))
         return replace(self, zones=counts, outlines=outlines, warnings=others + self._zones_outside(outlines))
 
-    def overlay(self, alpha: float = 0.6, *, peak: float | None = None) -> NDArray[np.uint8]:
+    def overlay(self, alpha: float = 0.6, *, peak: float | None = None, points: bool = False) -> NDArray[np.uint8]:
         """Return the picture with the density in colour over it, clear where nobody is.
 
         Parameters
@@ -164,29 +177,32 @@ class Result:
         peak
             The density shown in the brightest colour, in people per square of the colour bar; the densest spot's
             own unless given. Frames of one video want one peak.
+        points
+            Draw a dot at each head.
         """
-        return np.asarray(blend(self, alpha, peak))
+        return np.asarray(blend(self, alpha, peak, points=points))
 
-    def annotated(self, alpha: float = 0.6, *, peak: float | None = None) -> NDArray[np.uint8]:
+    def annotated(self, alpha: float = 0.6, *, peak: float | None = None, points: bool = False) -> NDArray[np.uint8]:
         """Return the overlay with its zones, and below it the number and a colour bar."""
-        return np.asarray(annotate(self, alpha, peak))
+        return np.asarray(annotate(self, alpha, peak, points=points))
 
-    def plot(self, ax: "Axes | None" = None, alpha: float = 0.6) -> "Axes":
+    def plot(self, ax: "Axes | None" = None, alpha: float = 0.6, *, points: bool = False) -> "Axes":
         """Draw the overlay with a colour bar into matplotlib axes, new ones unless given, and return them."""
-        return plot_overlay(self, ax, alpha)
+        return plot_overlay(self, ax, alpha, points=points)
 
-    def save(self, path: str | os.PathLike[str], alpha: float = 0.6) -> Path:
+    def save(self, path: str | os.PathLike[str], alpha: float = 0.6, *, points: bool = False) -> Path:
         """Write the result; what is written goes by the suffix. Returns the path.
 
-        ``.png .jpg .webp``: the annotated overlay. ``.npy``: the full-size density. ``.npz``: cells, stride, width,
-        height and count, much smaller. ``.json``: what `to_dict` gives.
+        ``.png .jpg .webp``: the annotated overlay, with a dot at each head for ``points``. ``.npy``: the full-size
+        density. ``.npz``: cells, stride, width, height and count, much smaller. ``.json``: what `to_dict` gives.
+        ``.csv``: one row x, y, confidence per head.
         """
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix in PICTURE_SUFFIXES:
             # Level 1: three times as fast as Pillow's default, for files a few per cent larger.
             options = {"compress_level": 1} if suffix == ".png" else {"quality": 90}
-            picture = annotate(self, alpha)
+            picture = annotate(self, alpha, points=points)
             with atomic_write(path) as file:
                 picture.save(file, format=Image.registered_extensions()[suffix], **options)
         elif suffix == ".npy":
@@ -207,13 +223,28 @@ class Result:
                 )
         elif suffix == ".json":
             with atomic_write(path, "w") as file:
-                file.write(self.to_json() + "\n")
+                file.write(self.to_json(points=points) + "\n")
+        elif suffix == ".csv":
+            with atomic_write(path, "w") as file:
+                np.savetxt(
+                    file,
+                    self.points,
+                    fmt=["%.1f", "%.1f", "%.3f"],
+                    delimiter=",",
+                    header="x,y,confidence",
+                    comments="",
+                )
         else:
-            raise InputError(str(path), f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz or .json")
+            raise InputError(
+                str(path), f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz, .csv or .json"
+            )
         return path
 
-    def to_dict(self, *, density: bool = False) -> dict[str, Any]:
-        """Return what JSON can hold; with ``density`` also the cells, so that `from_dict` gives the result back."""
+    def to_dict(self, *, density: bool = False, points: bool = False) -> dict[str, Any]:
+        """Return what JSON can hold, with ``points`` also the heads.
+
+        With ``density`` it has the cells too, so that `from_dict` gives the result back.
+        """
         record: dict[str, Any] = {
             "source": self.source,
             "count": self.count,
@@ -228,15 +259,21 @@ class Result:
             "smoothed": self.smoothed,
             "clock": self.clock,
         }
+        if points:
+            record["points"] = self.rounded_points()
         if density:
             record["outlines"] = {name: corners.tolist() for name, corners in self.outlines.items()}
             record["stride"] = self.stride
             record["cells"] = base64.b64encode(zlib.compress(self.cells.astype("<f4").tobytes(), 1)).decode("ascii")
         return record
 
-    def to_json(self, *, density: bool = False) -> str:
+    def rounded_points(self) -> list[list[float]]:
+        """Return the heads as lists [x, y, confidence], to a tenth of a pixel: short as text."""
+        return [[round(x, 1), round(y, 1), round(confidence, 3)] for x, y, confidence in self.points.tolist()]
+
+    def to_json(self, *, density: bool = False, points: bool = False) -> str:
         """Return `to_dict` as one line of JSON."""
-        return json.dumps(self.to_dict(density=density), ensure_ascii=False, allow_nan=False)
+        return json.dumps(self.to_dict(density=density, points=points), ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:

@@ -55,6 +55,7 @@ _FORM: dict[str, Any] = {
                         },
                         "overlay": {"type": "boolean", "default": False, "description": "send the coloured density"},
                         "density": {"type": "boolean", "default": False, "description": "send the density itself"},
+                        "points": {"type": "boolean", "default": False, "description": "send the heads as points"},
                     },
                 }
             }

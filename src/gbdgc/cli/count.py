@@ -58,7 +58,8 @@ def count(
     tile
         Count larger pictures in windows of so many pixels a side.
     zones
-        A JSON file of polygons, each of which gets its own count: {"name": [[x, y], ...]}.
+        A JSON file of polygons, each of which gets its own count: {"name": [[x, y], ...]}. As {"zones": ...,
+        "masks": ...} it also has areas where nobody is to be counted.
     every
         Time between the frames of a video to count: 1s, 500ms, 2min; 0 counts each.
     seconds
@@ -112,7 +113,10 @@ def count(
         "weights": None if weights is None else str(weights.resolve()),
         "engine": counter.engine.name,
         "tile": counter.tile,
-        "zones": {area.name: {"corners": area.corners, "relative": area.relative} for area in areas},
+        "zones": {
+            area.name: {"corners": area.corners, "relative": area.relative} | ({"mask": True} if area.mask else {})
+            for area in areas
+        },
         "every": interval,
         "seconds": seconds,
     }
@@ -126,7 +130,7 @@ def count(
         work = run.left(work) if listed else list(run.left(work))
         pictures = None if listed else sum(not source.moving for source in work)
         moving = listed or any(source.moving for source in work)
-        show = printer(format, run, [area.name for area in areas], moving=moving)
+        show = printer(format, run, [area.name for area in areas if not area.mask], moving=moving)
         counted = count_sources(
             counter,
             work,

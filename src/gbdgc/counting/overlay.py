@@ -63,6 +63,7 @@ def annotate(result: "Result", alpha: float, peak: float | None = None, *, point
     unit = _unit(width)
     if points:
         _draw_points(picture, result)
+    picture = _draw_masks(picture, result)
     _draw_zones(picture, result, unit)
     whole = Image.new("RGB", (width, picture.height + round(60 * unit)), _FOOTER)
     whole.paste(picture, ((width - picture.width) // 2, 0))
@@ -224,6 +225,17 @@ def _draw_points(picture: Image.Image, result: "Result") -> None:
     for x, y in result.points[:, :2] * scale:
         for colour, reach in ((_FOOTER, radius + 1), (_DOT, radius)):
             draw.ellipse((x - reach, y - reach, x + reach, y + reach), fill=colour)
+
+
+def _draw_masks(picture: Image.Image, result: "Result") -> Image.Image:
+    """Darken the areas that are not counted in."""
+    if not result.masks:
+        return picture
+    shade = Image.new("L", picture.size, 0)
+    for corners in result.masks.values():
+        polygon = [(float(x), float(y)) for x, y in corners * (picture.width / result.width)]
+        ImageDraw.Draw(shade).polygon(polygon, fill=170)
+    return Image.composite(Image.new("RGB", picture.size, _FOOTER), picture, shade)
 
 
 def _draw_zones(picture: Image.Image, result: "Result", unit: float) -> None:

@@ -17,7 +17,7 @@ from PIL import Image
 from gbdgc.counting.overlay import annotate, blend, plot_overlay
 from gbdgc.counting.points import HeadPoints, find_points
 from gbdgc.counting.tiling import sum_cells
-from gbdgc.counting.zones import Corners, Zone, check_polygon, people_inside
+from gbdgc.counting.zones import Corners, Zone, check_polygon, people_inside, without_people_inside
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 
@@ -70,6 +70,8 @@ class Result:
         People in each named zone; `with_zones` fills it.
     outlines
         The same zones' corners in pixels, for drawing.
+    masks
+        Corners of the areas that are not counted in.
 
     Attributes
     ----------
@@ -97,6 +99,7 @@ class Result:
     video: "Video | None" = None
     zones: Mapping[str, float] = field(default_factory=dict)
     outlines: Mapping[str, Corners] = field(default_factory=dict)
+    masks: Mapping[str, Corners] = field(default_factory=dict)
     count: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -155,17 +158,24 @@ class Result:
         return people_inside(self.cells, self.stride, self.width, self.height, check_polygon(polygon))
 
     def with_zones(self, zones: Sequence[Zone]) -> Self:
-        """Return this result with the people in each zone counted, and a warning for each outside the picture."""
-        outlines = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones}
+        """Return this result with the people in each zone counted, and a warning for each outside the picture.
+
+        People inside masks are taken out first, and are in no count of the new result.
+        """
+        outlines = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones if not zone.mask}
+        masks = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones if zone.mask}
+        shape = self.stride, self.width, self.height
+        masked = replace(self, cells=without_people_inside(self.cells, *shape, masks.values())) if masks else self
         counts = {}
         for name, corners in outlines.items():
             try:
-                counts[name] = self.count_in(corners)
+                counts[name] = masked.count_in(corners)
             except InputError as error:
                 raise InputError(f"zone '{name}'", error.reason, error.next_step) from error
         # The zones from before go, and their warnings with them.
         others = tuple(warning for warning in self.warnings if warning not in self._zones_outside(self.outlines))
-        return replace(self, zones=counts, outlines=outlines, warnings=others + self._zones_outside(outlines))
+        outside = self._zones_outside(outlines | masks)
+        return replace(masked, zones=counts, outlines=outlines, masks=masks, warnings=others + outside)
 
     def overlay(self, alpha: float = 0.6, *, peak: float | None = None, points: bool = False) -> NDArray[np.uint8]:
         """Return the picture with the density in colour over it, clear where nobody is.
@@ -262,7 +272,8 @@ class Result:
         if points:
             record["points"] = self.rounded_points()
         if density:
-            record["outlines"] = {name: corners.tolist() for name, corners in self.outlines.items()}
+            for kind, polygons in (("outlines", self.outlines), ("masks", self.masks)):
+                record[kind] = {name: corners.tolist() for name, corners in polygons.items()}
             record["stride"] = self.stride
             record["cells"] = base64.b64encode(zlib.compress(self.cells.astype("<f4").tobytes(), 1)).decode("ascii")
         return record
@@ -297,6 +308,7 @@ class Result:
             clock=record.get("clock"),
             zones=dict(record.get("zones", {})),
             outlines={name: np.asarray(corners) for name, corners in record.get("outlines", {}).items()},
+            masks={name: np.asarray(corners) for name, corners in record.get("masks", {}).items()},
         )
 
     def __repr__(self) -> str:

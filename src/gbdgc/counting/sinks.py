@@ -181,10 +181,11 @@ class ResultsFolder:
                 raise InputError(str(file), "not the settings of a count", "choose another folder") from error
 
         products = (COUNTS, VIDEOS, ERRORS)
+        zones = [name for name, area in settings["zones"].items() if not area.get("mask")]
         resuming: Resume = "auto" if resume else False
         with (
             RunFolder.open("count", name, settings, out, resuming, products=products, changed=changed) as folder,
-            closing(cls(folder.path, tuple(settings["zones"]), sinks)) as results,
+            closing(cls(folder.path, zones, sinks)) as results,
         ):
             try:
                 yield results

@@ -322,3 +322,20 @@ def test_the_docs_page_gives_commands_for_the_address_it_was_opened_at(visit: An
     expect(page.locator("#routes h2")).to_have_count(4)
     for command in page.locator("#routes pre").all_inner_texts():
         assert f" {address}/v1/" in command or f" {address}/metrics" in command
+
+
+def test_heads_show_as_dots_on_the_page_and_in_the_saved_picture(
+    visit: Callable[..., Any], street: dict[str, Any]
+) -> None:
+    page = visit()
+    upload(page, street)
+    count = seen_count(page)
+    expect(page.locator("#dots")).to_be_hidden()
+    page.get_by_label("A dot for each head").check()
+    expect(page.locator("#dots")).to_be_visible()
+    heads = page.locator("#dots path").first.get_attribute("d").count("M")
+    assert heads == count > 0
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save PNG").click()
+    picture = np.asarray(Image.open(saved.value.path()).convert("RGB"))
+    assert (picture == (64, 255, 214)).all(axis=-1).any()

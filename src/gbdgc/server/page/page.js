@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { clock, drawChart, frameAt } from "./chart.js";
 import { peopleIn, unpack } from "./density.js";
-import { compose, download, short, table } from "./save.js";
+import { compose, dotSize, download, short, table } from "./save.js";
 import { grab, openVideo } from "./video.js";
 import { makeZones } from "./zones.js";
 
@@ -147,10 +147,27 @@ async function showFrame(index, canvas = null) {
   find("half").textContent = short(frame.peak / 4);
   find("peak").textContent = short(frame.peak);
   find("square").textContent = `people per ${frame.square} × ${frame.square} pixels`;
+  showDots(answer);
   showTrust(answer);
   showBusy(false);
   zones.refresh();
   if (isVideo()) showChart();
+}
+
+/** Draw a stroke of no length at each head, which a round pen makes a dot. */
+function showDots({ points, width, height }) {
+  const dots = find("dots");
+  dots.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const size = dotSize(points.length, width, height);
+  const heads = points.map(([x, y]) => `M${x} ${y}h0`).join("");
+  const paths = [["halo", 1.5 * size], ["", size]].map(([name, thickness]) => {
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("d", heads);
+    path.setAttribute("class", name);
+    path.setAttribute("stroke-width", thickness);
+    return path;
+  });
+  dots.replaceChildren(...paths);
 }
 
 function showTrust({ novelty, domain, warnings }) {
@@ -248,6 +265,7 @@ document.addEventListener("drop", (event) => {
 });
 
 find("opacity").addEventListener("input", showOpacity);
+find("show-dots").addEventListener("change", () => find("dots").toggleAttribute("hidden", !find("show-dots").checked));
 find("pause").addEventListener("click", () => setPaused(!paused));
 find("chart").addEventListener("pointerdown", (event) => {
   if (state.frames.length) choose(frameAt(find("chart"), event, state.frames, state.duration));
@@ -282,6 +300,7 @@ find("save-png").addEventListener("click", () => {
   const bar = document.querySelector(".bar img");
   const canvas = compose({
     picture: find("picture"), layer: find("layer"), bar, opacity, shown: shown(), zones: zones.list,
+    dots: find("show-dots").checked,
   });
   canvas.toBlob((blob) => download(blob, `${stem()}-count.png`), "image/png");
 });

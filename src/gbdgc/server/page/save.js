@@ -27,7 +27,7 @@ export function compose({ picture, layer, bar, opacity, shown, zones, dots }) {
   context.globalAlpha = opacity;
   context.drawImage(layer, 0, 0, width, height);
   context.globalAlpha = 1;
-  if (dots) drawDots(context, shown.answer, width / shown.answer.width);
+  if (dots) drawDots(context, shown, width / shown.answer.width);
   zones.forEach((zone) => drawZone(context, zone, shown.countIn(zone.corners), width, height, unit));
   context.resetTransform();
   drawFooter(context, { bar, shown, top: height, unit });
@@ -40,7 +40,7 @@ export function dotSize(heads, width, height) {
   return Math.min(Math.max(spacing / 4.5, 3), Math.max(6, Math.max(width, height) / 130));
 }
 
-function drawDots(context, { points, width, height }, scale) {
+function drawDots(context, { points, answer: { width, height } }, scale) {
   const size = dotSize(points.length, width, height) * scale;
   for (const [colour, diameter] of [["rgb(0 0 0 / 75%)", 1.5 * size], ["#40ffd6", size]]) {
     context.fillStyle = colour;
@@ -58,13 +58,17 @@ function drawZone(context, zone, people, width, height, unit) {
   corners.forEach(([x, y]) => context.lineTo(x, y));
   context.closePath();
   context.lineJoin = "round";
+  if (zone.mask) {
+    context.fillStyle = "rgb(12 10 18 / 72%)";
+    context.fill();
+  }
   for (const [colour, thickness] of [["rgb(0 0 0 / 65%)", 5.5], [zone.colour, 2.5]]) {
     context.strokeStyle = colour;
     context.lineWidth = thickness * unit;
     context.stroke();
   }
   const middle = [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / corners.length);
-  const words = `${zone.name} · ${label(people)}`;
+  const words = `${zone.name} · ${zone.mask ? "not counted" : label(people)}`;
   context.font = `600 ${14 * unit}px ${FONT}`;
   const half = context.measureText(words).width / 2 + 10 * unit;
   context.fillStyle = FOOTER;
@@ -107,7 +111,8 @@ function write(context, words, x, y, anchor, colour) {
 export const short = (value) => String(Number(value.toPrecision(2)));
 
 /** One row a frame (or the one picture), one column a zone. */
-export function table({ name, frames, zones }) {
+export function table({ name, frames, zones: all }) {
+  const zones = all.filter((zone) => !zone.mask);
   const timed = frames[0]?.time !== undefined;
   const head = [timed ? "seconds" : "picture", "people", ...zones.map((zone) => zone.name)];
   const rows = frames.map((frame) => [

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from gbdgc import load_dataset
-from gbdgc.counting import Result
+from gbdgc.counting import Counter, Result
 from gbdgc.counting.overlay import _DOT
 from gbdgc.counting.sinks import HEADS, HeadFiles, ResultsFolder
 
@@ -113,3 +114,14 @@ def test_a_run_keeps_the_heads_of_each_picture_and_all_of_them_as_coco(tmp_path:
     read = load_dataset(tmp_path / "pictures" / HEADS)
     assert [sample.count for sample in read] == [5, 0]
     assert read[0].points == pytest.approx(results[0].points[:, :2], abs=0.06)
+
+
+def test_a_notebook_shows_the_annotated_picture() -> None:
+    _, result = heads_apart(6, width=2400, height=1800)
+    with Image.open(BytesIO(result._repr_png_())) as shown:
+        assert max(shown.size) <= 900
+        assert shown.format == "PNG"
+
+
+def test_a_counter_says_what_it_is(model: Path) -> None:
+    assert repr(Counter.load(model)) == "<Counter tiny: on torch, windows of 1024>"

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp"})
 
 _STRIP_ROWS = 256
+_NOTEBOOK_SIDE = 900
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -318,6 +320,14 @@ class Result:
         parts += [f"{self.milliseconds:.0f} ms"] if self.milliseconds is not None else []
         parts += [f"{len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"] if self.warnings else []
         return f"<Result {self.source or 'image'}: {', '.join(parts)}>"
+
+    def _repr_png_(self) -> bytes:
+        """Show the annotated overlay in a notebook."""
+        picture = annotate(self, 0.6)
+        picture.thumbnail((_NOTEBOOK_SIDE, _NOTEBOOK_SIDE))
+        file = BytesIO()
+        picture.save(file, "PNG")
+        return file.getvalue()
 
     def _zones_outside(self, outlines: Mapping[str, Corners]) -> tuple[str, ...]:
         """Warn of zones that cannot hold anybody: they were most likely drawn on a picture of another size."""

@@ -234,7 +234,7 @@ def test_a_missing_pyav_says_what_to_install(tmp_path: Path) -> None:
         "except ValueError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert 'pip install ".[video]" in a clone of gbdgc' in done.stdout
+    assert 'pip install "gbdgc[video]"' in done.stdout
 
 
 def test_importing_the_module_does_not_import_pyav() -> None:

@@ -59,7 +59,7 @@ class Frames(Iterator[Frame]):
         self._delivery, self._box = delivery, box
         self.live = box.drop
         self.rate = float(container.streams.video[0].average_rate or 25)
-        self.duration = _duration(container)
+        self.duration = duration(container)
 
     @property
     def dropped(self) -> int:
@@ -79,6 +79,7 @@ def frames(
     every: float = 1.0,
     *,
     after: float = -1.0,
+    start: float = 0.0,
     seconds: float | None = None,
     max_pixels: int | None = None,
     live: bool | None = None,
@@ -96,6 +97,10 @@ def frames(
         Seconds between frames; 0 gives each one. Of a file the first frame at or after each multiple.
     after
         Of a file leave out the frames up to this time, as they were seen in an earlier run.
+    start
+        Of a file leave out the frames before this time without decoding them all. Stretches from one ``start`` to the
+        next, which is the ``seconds`` of the one before, give the frames of the whole; only their numbers, which are
+        then reckoned from the time, may be off.
     seconds
         End after so many: of a file by its timestamps, of a live source by the clock.
     max_pixels
@@ -126,7 +131,7 @@ def frames(
     if live:
         read = partial(_read_live, source, container, every, box, upright, retries, pause, report)
     else:
-        read = partial(_read_file, source, container, every, after, seconds, box, upright, report)
+        read = partial(_read_file, source, container, every, after, start, seconds, box, upright, report)
     return Frames(_deliver(box, read, seconds if live else None), box, container)
 
 
@@ -157,33 +162,44 @@ def _read_file(
     container: "InputContainer",
     every: float,
     after: float,
+    start: float,
     limit: float | None,
     box: Mailbox,
     upright: Upright,
     report: Callable[[str], None],
 ) -> None:
     """Put one frame for each multiple of ``every`` into the box, by the file's own timestamps."""
-    name, damaged = public_name(source), _Tally()
+    av, name, damaged = load_av(), public_name(source), _Tally()
     first: float | None = None
     seconds, due = 0.0, 0.0
     with container:
         rate = float(container.streams.video[0].average_rate or 25)
-        whole = _duration(container)
+        whole = duration(container)
         try:
-            for index, picture in enumerate(_decoded(container, damaged, threads="AUTO")):
+            pictures = _decoded(container, damaged, threads="AUTO")
+            skipped = 0
+            if start > 0 and (opening := next(pictures, None)) is not None and opening.pts is not None:
+                first = opening.time
+                # One interval early: which frame is due after ``start`` depends on the frames just before it.
+                target = max(0.0, start - every - _ROUNDING)
+                container.seek(int((first + target) * av.time_base))
+                pictures = _decoded(container, damaged, threads="AUTO")
+            for index, picture in enumerate(pictures):
                 stamp = index / rate if picture.pts is None else picture.time
                 first = stamp if first is None else first
                 seconds = stamp - first
+                if index == 0 and start > 0:
+                    skipped = round(seconds * rate)
                 if limit is not None and seconds >= limit:
                     return
                 if seconds < due - _ROUNDING:
                     continue
                 due = _next_due(seconds, every)
-                if seconds <= after + _ROUNDING:
+                if seconds <= after + _ROUNDING or seconds < start:
                     continue
-                if not box.put(Frame(seconds, upright(picture), index)):
+                if not box.put(Frame(seconds, upright(picture), skipped + index)):
                     return
-        except load_av().FFmpegError as error:
+        except av.FFmpegError as error:
             raise InputError(name, f"damaged after {seconds:.1f} s ({reason_of(error)})") from error
     if first is None:
         raise InputError(name, "damaged or truncated: not one picture can be decoded")
@@ -262,7 +278,7 @@ def _decoded(container: "InputContainer", damaged: _Tally, threads: Any) -> Iter
             damaged.count += 1
 
 
-def _duration(container: "InputContainer") -> float | None:
+def duration(container: "InputContainer") -> float | None:
     """Seconds the pictures should last, where the file says so; sound may last longer."""
     stream = container.streams.video[0]
     if stream.duration is not None and stream.time_base is not None:

@@ -43,13 +43,11 @@ def test_a_process_that_dies_is_named_and_the_run_goes_on_to_the_same_bits(tiny_
 
     process = start(tiny_file, killed)
     kill_second_process(process, killed)
-    began = time.monotonic()
     code, errors = finish(process)
     assert code == 1
     assert "(rank 1): ended by SIGKILL" in errors
     assert "--resume" in errors
     assert "Traceback" not in errors
-    assert time.monotonic() - began < 60
     code, errors = finish(start(tiny_file, killed, "--resume"))
     assert code == 0, errors
 

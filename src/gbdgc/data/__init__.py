@@ -1,8 +1,32 @@
-"""Crowd data: any labels in, samples, crops and exact density maps out."""
+"""Crowd data: any labels in, samples, crops and exact density maps out.
 
-from gbdgc.data.formats import READERS, WRITERS
-from gbdgc.data.manifest import Dataset, concatenate, unique_name
-from gbdgc.data.reading import load_dataset
-from gbdgc.data.sample import Points, Sample
+Names are imported on first use (PEP 562): whoever only decodes pictures need not wait for the readers of labels.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gbdgc.data.formats import READERS, WRITERS
+    from gbdgc.data.manifest import Dataset, concatenate, unique_name
+    from gbdgc.data.reading import load_dataset
+    from gbdgc.data.sample import Points, Sample
+
+_HOMES = {
+    "READERS": "formats",
+    "WRITERS": "formats",
+    "Dataset": "manifest",
+    "concatenate": "manifest",
+    "unique_name": "manifest",
+    "load_dataset": "reading",
+    "Points": "sample",
+    "Sample": "sample",
+}
 
 __all__ = ["READERS", "WRITERS", "Dataset", "Points", "Sample", "concatenate", "load_dataset", "unique_name"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gbdgc.data' has no attribute {name!r}")
+    return getattr(import_module(f"gbdgc.data.{_HOMES[name]}"), name)

@@ -4,9 +4,10 @@ A file of a few kilobytes can keep a decoder busy for hours (a progressive JPEG 
 crash the process. No thread can be stopped from outside; a process can.
 """
 
-import multiprocessing
 import os
 import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -45,18 +46,20 @@ class Decoder:
 
     def __init__(self, max_pixels: int, reduce_to: int | None = None) -> None:
         self._settings = max_pixels, reduce_to
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
 
     def start(self) -> Connection:
         """Start the process, unless it runs."""
-        if self._process is None or self._connection is None or not self._process.is_alive():
-            self.close()
-            context = multiprocessing.get_context("spawn")
-            self._connection, theirs = context.Pipe()
-            self._process = context.Process(target=_decode_on_demand, args=(theirs, *self._settings), daemon=True)
-            self._process.start()
-            theirs.close()
+        if self._connection is not None and self._process is not None and self._process.poll() is None:
+            return self._connection
+        self.close()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # Not by multiprocessing, whose processes import the caller's main module, whatever that imports.
+            code = f"from gbdgc.data.decoding import serve; serve({theirs.fileno()}, *{self._settings})"
+            self._process = subprocess.Popen([sys.executable, "-c", code], pass_fds=[theirs.fileno()])
+        self._connection = Connection(ours.detach())
         return self._connection
 
     def read(self, content: bytes, check: Callable[[], None]) -> Decoded:
@@ -93,19 +96,20 @@ class Decoder:
             self._connection.close()
         if self._process is not None:
             self._process.kill()
-            self._process.join()
+            self._process.wait()
         self._process = self._connection = None
 
 
-def _decode_on_demand(connection: Connection, max_pixels: int, reduce_to: int | None) -> None:
+def serve(descriptor: int, max_pixels: int, reduce_to: int | None) -> None:
     """Answer each file with its pixels, or with what is wrong with it, until the other side closes."""
+    connection = Connection(descriptor)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # a stop of the service lets it finish what it has
     _limit_memory(_SPARE_BYTES + _BYTES_PER_PIXEL * max_pixels)
     while True:
         try:
             content = connection.recv_bytes()
-        except EOFError:
+        except (EOFError, OSError):
             return
         try:
             size = image_size(content, max_pixels=max_pixels)

@@ -81,6 +81,21 @@ def test_a_reader_can_go_on_behind_a_time_and_end_at_another(tmp_path: Path) -> 
     assert [frame.index for frame in frames(path, every=0, after=2.7)] == [28, 29]
 
 
+@pytest.mark.parametrize("suffix", ["mp4", "mkv", "ts", "avi"])
+@pytest.mark.parametrize("every", [0, 0.3, 1])
+def test_stretches_give_the_frames_of_the_whole(tmp_path: Path, suffix: str, every: float) -> None:
+    path = make_video(tmp_path / f"a.{suffix}", seconds=6)
+    whole = list(frames(path, every))
+    ends = [1.7, 3.0, 4.1, None]
+    cut = [
+        frame
+        for start, end in zip([0.0, *ends], ends, strict=False)
+        for frame in frames(path, every, start=start or 0.0, seconds=end)
+    ]
+    assert [frame.time for frame in cut] == [frame.time for frame in whole]
+    assert all((one.image == other.image).all() for one, other in zip(cut, whole, strict=True))
+
+
 def test_frames_are_taken_by_time_where_their_rate_varies(tmp_path: Path) -> None:
     path = tmp_path / "vfr.mkv"
     times = [0.0, 0.1, 0.9, 1.4, 4.2, 4.3, 5.0]

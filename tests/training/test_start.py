@@ -38,7 +38,5 @@ def test_the_bundled_model_is_called_default_and_keeps_its_frozen_blocks(
 
 def test_a_model_of_another_shape_is_refused(tiny_config: Callable[..., Config], tmp_path: Path) -> None:
     config = tiny_config(method__name="erm", model__dim=8, train__start="default")
-    with pytest.raises(
-        InputError, match=r"train\.start=default: a network of another shape .*take its model"
-    ):
+    with pytest.raises(InputError, match=r"train\.start=default: a network of another shape .*take its model"):
         build_state(config, tmp_path, make_fabric(config, 1))

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 JOB = "_job.json"
 """The settings of a table, beside its parts; readers of Parquet pass over names with an underscore."""
 
-_RETRIES = 5
-"""How many times a part is tried anew whose worker or node was lost."""
-
 _WHOLE_NUMBERS = frozenset({"width", "height", "domain"})
 _TEXTS = frozenset({"source", "clock", "warnings", "overlay", "density"})
 
@@ -162,8 +159,7 @@ def _run(parts: Sequence[Part], job: _Job, workers: int | None, gpus: float) -> 
         fn_kwargs={"job": job},
         num_cpus=job.threads,
         num_gpus=gpus,
-        concurrency=workers,
-        max_retries=_RETRIES,
+        compute=ray.data.TaskPoolStrategy(workers),
     )
     yield from results.iter_rows()
 

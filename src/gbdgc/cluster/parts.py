@@ -1,4 +1,4 @@
-"""What a job is cut into. A part is named by the list of what it counts, so that a finished one is known by its name."""
+"""What a job is cut into. A part is named after the list of what it counts: a finished one is known by its name."""
 
 import hashlib
 import json

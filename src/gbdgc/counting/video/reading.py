@@ -9,8 +9,10 @@ import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,18 +174,24 @@ def _read_file(
     av, name, damaged = load_av(), public_name(source), _Tally()
     first: float | None = None
     seconds, due = 0.0, 0.0
-    with container:
+    with ExitStack() as opened:
+        opened.enter_context(container)
         rate = float(container.streams.video[0].average_rate or 25)
         whole = duration(container)
         try:
-            pictures = _decoded(container, damaged, threads="AUTO")
-            skipped = 0
+            pictures, skipped = _decoded(container, damaged, threads="AUTO"), 0
             if start > 0 and (opening := next(pictures, None)) is not None and opening.pts is not None:
                 first = opening.time
                 # One interval early: which frame is due after ``start`` depends on the frames just before it.
-                target = max(0.0, start - every - _ROUNDING)
-                container.seek(int((first + target) * av.time_base))
+                early = first + max(0.0, start - every - _ROUNDING)
+                container.seek(int(early * av.time_base))
                 pictures = _decoded(container, damaged, threads="AUTO")
+                landed = next(pictures, None)
+                if landed is None or landed.pts is None or landed.time > early:  # not every container seeks well
+                    container = opened.enter_context(open_source(source))
+                    pictures = _decoded(container, damaged, threads="AUTO")
+                else:
+                    pictures = chain([landed], pictures)
             for index, picture in enumerate(pictures):
                 stamp = index / rate if picture.pts is None else picture.time
                 first = stamp if first is None else first
@@ -270,7 +278,8 @@ def _decoded(container: "InputContainer", damaged: _Tally, threads: Any) -> Iter
     """Yield pictures, going on behind a damaged packet; frame threads ("AUTO") are faster but hold frames back."""
     av = load_av()
     stream = container.streams.video[0]
-    stream.thread_type = threads
+    if not stream.codec_context.is_open:  # after a seek it is, with the threads it was given
+        stream.thread_type = threads
     for packet in container.demux(stream):
         try:
             yield from packet.decode()

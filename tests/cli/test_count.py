@@ -1,4 +1,4 @@
-"""`gbdgc count`, run as users run it: real processes on real pictures, videos and streams."""
+"""`gbdgc count` on real pictures, videos and streams."""
 
 import csv
 import json
@@ -18,6 +18,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from in_process import run_gbdgc
+
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")
 
 COMMAND = (sys.executable, "-m", "gbdgc", "count")
@@ -28,10 +30,9 @@ Pictures = list[NDArray[np.uint8]]
 Answer = subprocess.CompletedProcess[str]
 
 
-def run(folder: Path, *arguments: object, text: str = "") -> Answer:
+def run(folder: Path, *arguments: object) -> Answer:
     """Count in a folder of its own, where the run folders go."""
-    command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, input=text, env=ENVIRONMENT)
+    return run_gbdgc("count", *arguments, folder=folder)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -203,8 +204,11 @@ def test_resuming_a_finished_run_counts_only_what_is_new_or_mended(
 def test_a_table_for_people_ends_with_the_place_of_the_results(small: Pictures, model: Path, tmp_path: Path) -> None:
     for number in (1, 2, 10):
         Image.fromarray(small[number]).save(tmp_path / f"p{number}.png")
+    command = [*COMMAND, "-", "--weights", str(model), "--no-overlays"]
     names = "p1.png\nnowhere.png\np1*.png\n"
-    answer = run(tmp_path, "-", "--weights", model, "--no-overlays", text=names)
+    answer = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, cwd=tmp_path, input=names, env=ENVIRONMENT
+    )
     assert answer.returncode == 1
     heading, *lines, last = answer.stdout.splitlines()
     assert heading.split() == ["people", "smoothed", "time", "source"]
@@ -220,7 +224,7 @@ def test_another_engine_counts_the_same_from_a_cache_of_its_own(
     small: Pictures, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     Image.fromarray(small[0]).save(tmp_path / "a.png")
-    monkeypatch.setitem(ENVIRONMENT, "GBDGC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GBDGC_CACHE", str(tmp_path / "cache"))
     counts = []
     for options in ((), ("--engine", engine), ("--engine", engine)):
         answer = run(tmp_path, "a.png", "--weights", model, "--format", "json", *options)
@@ -450,17 +454,6 @@ def test_the_limit_on_pixels_holds_for_pictures_and_videos(model: Path, small: P
     assert answer.returncode == 1
     for name in ("a.png", "clip.mp4"):
         assert f"failed: {name}: 112 x 96 is over the limit of 10,000 pixels" in answer.stderr
-
-
-def test_help_imports_nothing_heavy() -> None:
-    probe = (
-        "import sys\nsys.argv = ['gbdgc', 'count', '--help']\nfrom gbdgc.cli import main\n"
-        "try: main()\nexcept SystemExit: pass\n"
-        "print({'torch', 'numba', 'scipy', 'numpy', 'PIL'} & set(sys.modules), file=sys.stderr)\n"
-    )
-    answer = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)
-    assert "--resume" in answer.stdout
-    assert answer.stderr.strip() == "set()"
 
 
 def test_the_options_are_those_of_the_library() -> None:

@@ -81,6 +81,21 @@ def test_a_reader_can_go_on_behind_a_time_and_end_at_another(tmp_path: Path) -> 
     assert [frame.index for frame in frames(path, every=0, after=2.7)] == [28, 29]
 
 
+@pytest.mark.parametrize("suffix", ["mp4", "mkv", "ts", "avi"])
+@pytest.mark.parametrize("every", [0, 0.3, 1])
+def test_stretches_give_the_frames_of_the_whole(tmp_path: Path, suffix: str, every: float) -> None:
+    path = make_video(tmp_path / f"a.{suffix}", seconds=6)
+    whole = list(frames(path, every))
+    ends = [1.7, 3.0, 4.1, None]
+    cut = [
+        frame
+        for start, end in zip([0.0, *ends], ends, strict=False)
+        for frame in frames(path, every, start=start or 0.0, seconds=end)
+    ]
+    assert [frame.time for frame in cut] == [frame.time for frame in whole]
+    assert all((one.image == other.image).all() for one, other in zip(cut, whole, strict=True))
+
+
 def test_frames_are_taken_by_time_where_their_rate_varies(tmp_path: Path) -> None:
     path = tmp_path / "vfr.mkv"
     times = [0.0, 0.1, 0.9, 1.4, 4.2, 4.3, 5.0]
@@ -234,7 +249,7 @@ def test_a_missing_pyav_says_what_to_install(tmp_path: Path) -> None:
         "except ValueError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert 'pip install ".[video]" in a clone of gbdgc' in done.stdout
+    assert 'pip install "gbdgc[video]"' in done.stdout
 
 
 def test_importing_the_module_does_not_import_pyav() -> None:

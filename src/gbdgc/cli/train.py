@@ -27,7 +27,8 @@ def train(
     Parameters
     ----------
     config
-        A YAML file, or a preset: sha, shb, qnrf, sha_shb, compact_sha, compact_shb, compact_sha_shb, demo.
+        A YAML file, or a preset: sha, shb, qnrf, sha_shb, compact_sha, compact_shb, compact_sha_shb,
+        bundled, demo.
     overrides
         Settings such as train.epochs=5.
     resume

@@ -143,7 +143,7 @@ class OnnxEngine:
     name, batch = "onnx", 1
 
     def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
-        runtime = require("onnxruntime", "export")
+        runtime = require("onnxruntime", "onnx")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads or _allowed_cores()
         provider = f"{(device or 'cpu').upper()}ExecutionProvider"

@@ -127,7 +127,7 @@ class ResultsFolder:
 
     def __init__(self, folder: Path, zones: Sequence[str] = (), sinks: Sequence[Sink] = ()) -> None:
         self.folder, self.sinks = folder, sinks
-        self.columns = (*_COLUMNS_BEFORE_ZONES, *(ZONE + name for name in zones), *_COLUMNS_AFTER_ZONES)
+        self.columns = count_columns(zones)
         self.counted = self.kept = self.failed = 0
         self._names: defaultdict[str, int] = defaultdict(int)
         self._taken: set[str] = set()
@@ -219,6 +219,11 @@ class ResultsFolder:
             if name.casefold() not in self._taken:
                 self._taken.add(name.casefold())
                 return name
+
+
+def count_columns(zones: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns of a table of counts, with one for each zone."""
+    return (*_COLUMNS_BEFORE_ZONES, *(ZONE + name for name in zones), *_COLUMNS_AFTER_ZONES)
 
 
 def flat(record: Record) -> Record:

@@ -15,7 +15,8 @@ from gbdgc.data import Dataset, Sample
 
 TINY = """
 name: tiny
-data: {validation: 0.25, crop: 64, workers: 1}
+data: {validation: 0.25, workers: 1}
+augmentation: {crop: 64}
 model: {backbone: compact, pretrained: false, dim: 16, codewords: 32}
 discovery: {image_size: 64}
 train: {epochs: 1, batch_size: 4, learning_rate: 1.0e-4, selection: validation}

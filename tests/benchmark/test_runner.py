@@ -86,12 +86,12 @@ def test_a_setting_that_came_after_a_result_had_its_default_in_it(
 ) -> None:
     before = {path: json.loads(path.read_text()) for path in (tmp_path / "out" / "transfer" / "cells").iterdir()}
     for path, cell in before.items():
-        del cell["settings"]["model.revive"]
+        del cell["settings"]["model.dropout"]
         path.write_text(json.dumps(cell))
     run_benchmark("transfer", settings())
     assert {path: json.loads(path.read_text()) for path in before} == before
-    with pytest.raises(InputError, match=r"model\.revive: False then, True now"):
-        run_benchmark("transfer", settings(overrides=["model.revive=true"]))
+    with pytest.raises(InputError, match=r"model\.dropout: 0\.5 then, 0\.0 now"):
+        run_benchmark("transfer", settings(overrides=["model.dropout=0"]))
 
 
 def test_a_benchmark_that_was_interrupted_goes_on_and_ends_with_the_same_numbers(

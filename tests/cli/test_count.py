@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -178,13 +179,14 @@ def test_the_run_can_be_repeated_from_what_its_folder_says(whole: tuple[Answer, 
 
 
 def test_resuming_a_finished_run_counts_only_what_is_new_or_mended(
-    whole: tuple[Answer, Path], mixture: Path, model: Path, small: Pictures
+    whole: tuple[Answer, Path], mixture: Path, model: Path, small: Pictures, tmp_path: Path
 ) -> None:
-    _, folder = whole
+    place = shutil.copytree(mixture, tmp_path / "copy")
+    folder = place / whole[1].relative_to(mixture)
     before = rows(folder / "counts.csv")
-    Image.fromarray(small[7]).save(mixture / "in/m.jpg")
+    Image.fromarray(small[7]).save(place / "in/m.jpg")
     options = ("--weights", model, "--zones", "zones.json", "--recursive", "--resume")
-    answer = run(mixture, "in", "--every", "0.5s", "--format", "csv", *options)
+    answer = run(place, "in", "--every", "0.5s", "--format", "csv", *options)
     assert answer.returncode == 0
     (record,) = csv.DictReader(answer.stdout.splitlines())
     assert (record["source"], record["overlay"]) == ("in/m.jpg", "runs/count/in-1/overlays/m.jpg")
@@ -193,7 +195,7 @@ def test_resuming_a_finished_run_counts_only_what_is_new_or_mended(
     assert table[:-1] == before
     assert not (folder / "errors.csv").exists()
 
-    other = run(mixture, "in", "--every", "2s", *options)
+    other = run(place, "in", "--every", "2s", *options)
     assert other.returncode == 1
     assert "was started with other settings (every); resume with the same ones, or start a new run" in " ".join(
         other.stderr.split()
@@ -363,11 +365,11 @@ def test_a_live_stream_is_counted_for_the_time_asked_and_says_when_and_what_it_d
     small: Pictures, model: Path, tmp_path: Path
 ) -> None:
     with camera(film(tmp_path / "live.ts", small, frames=100)) as address:
-        answer = run(tmp_path, address, "--weights", model, "--seconds", 2, "--every", 0, "--format", "json")
+        answer = run(tmp_path, address, "--weights", model, "--seconds", 4, "--every", 0, "--format", "json")
     assert answer.returncode == 0, answer.stderr
     records = [json.loads(line) for line in answer.stdout.splitlines()]
     assert len(records) >= 2
-    assert records[-1]["time"] < 2
+    assert records[-1]["time"] < 4
     assert records[0]["clock"] < records[-1]["clock"]
     assert records[0]["source"] == address
     (folder,) = (tmp_path / "runs/count").iterdir()

@@ -25,6 +25,7 @@ from gbdgc.cli.serve import serve
 from gbdgc.data.images import NotEnoughMemory
 from gbdgc.errors import InputError
 from gbdgc.server import create_app
+from in_process import run_gbdgc
 
 Serving = Callable[..., Any]
 
@@ -254,10 +255,8 @@ def written_bytes(process: int) -> int:
 
 
 @pytest.mark.parametrize("option", ["--port=99999", "--port=-1", "--threads=0", "--max-pixels=0", "--max-pixels=0.5"])
-def test_an_option_out_of_range_is_wrong_usage(option: str) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "gbdgc", "serve", option], capture_output=True, text=True, timeout=60
-    )
+def test_an_option_out_of_range_is_wrong_usage(option: str, tmp_path: Path) -> None:
+    answer = run_gbdgc("serve", option, folder=tmp_path)
     assert (answer.returncode, answer.stdout) == (2, "")
     assert f"for {option.partition('=')[0]}" in answer.stderr
 

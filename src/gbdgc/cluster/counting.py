@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -155,8 +155,7 @@ def _run(parts: Sequence[Part], job: _Job, workers: int | None, gpus: float) -> 
     rows = [{"part": part.to_json()} for part in parts]
     # Tasks and not actors: what waits at a lost actor waits for its restart, for which a smaller cluster has no room.
     results = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-        _count_part,
-        fn_kwargs={"job": job},
+        partial(_count_part, job=job),
         num_cpus=job.threads,
         num_gpus=gpus,
         compute=ray.data.TaskPoolStrategy(workers),
@@ -203,8 +202,8 @@ def _count_items(counter: Counter, items: Sequence[Item], job: _Job) -> Iterator
     with closing(made_ahead(_fetch, pictures, workers=min(2, len(pictures)), ahead=4)) as fetched:
         outcomes = count_sources(counter, fetched, zones=job.zones)
         # A picture gives one outcome, and they come in order.
-        for item, outcome in zip(pictures, outcomes, strict=True):
-            yield blank | _row(outcome, item.source, columns)
+        for item, counted in zip(pictures, outcomes, strict=True):
+            yield blank | _row(counted, item.source, columns)
 
 
 def _fetch(item: Item) -> bytes | Source:
@@ -219,7 +218,7 @@ def _fetch(item: Item) -> bytes | Source:
 def _count_stretch(counter: Counter, item: Item, job: _Job) -> Iterator[Result | Failure]:
     """Count the frames of a stretch of video; one behind a URI is copied to this machine first."""
     place = locate(item.address)
-    options = {"zones": job.zones, "every": job.every, "start": item.start, "seconds": item.end}
+    options: dict[str, Any] = {"zones": job.zones, "every": job.every, "start": item.start, "seconds": item.end}
     if place.system.type_name == "local":
         outcomes = list(count_sources(counter, [Source(place.path, moving=True)], **options))
     else:
@@ -262,7 +261,7 @@ def _find(arguments: Iterable[str], recursive: bool, stretch: float) -> Iterator
             for source in find_sources([argument], recursive=recursive):
                 if source.problem is not None:
                     raise source.problem
-                path = str(Path(source.name).absolute())
+                path = str(Path(str(source.name)).absolute())
                 yield from _items(path, path, stretch)
         except InputError as error:
             yield Item(argument, argument, problem=str(error))

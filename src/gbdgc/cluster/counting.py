@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -153,9 +153,11 @@ def _run(parts: Sequence[Part], job: _Job, workers: int | None, gpus: float) -> 
     context.enable_progress_bars = False  # there is one bar, with pictures
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     rows = [{"part": part.to_json()} for part in parts]
+    count_part: Any = _count_part  # Ray types what it maps without the keywords it passes on
     # Tasks and not actors: what waits at a lost actor waits for its restart, for which a smaller cluster has no room.
     results = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-        partial(_count_part, job=job),
+        count_part,
+        fn_kwargs={"job": job},
         num_cpus=job.threads,
         num_gpus=gpus,
         compute=ray.data.TaskPoolStrategy(workers),

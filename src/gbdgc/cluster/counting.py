@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from gbdgc.cluster.parts import Item, Part, left_to_count
 from gbdgc.cluster.session import LOCAL, connected
@@ -153,9 +153,10 @@ def _run(parts: Sequence[Part], job: _Job, workers: int | None, gpus: float) -> 
     context.enable_progress_bars = False  # there is one bar, with pictures
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     rows = [{"part": part.to_json()} for part in parts]
+    count_part: Any = _count_part  # Ray types what it maps without the keywords it passes on
     # Tasks and not actors: what waits at a lost actor waits for its restart, for which a smaller cluster has no room.
     results = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-        cast(Any, _count_part),
+        count_part,
         fn_kwargs={"job": job},
         num_cpus=job.threads,
         num_gpus=gpus,
@@ -202,8 +203,8 @@ def _count_items(counter: Counter, items: Sequence[Item], job: _Job) -> Iterator
     with closing(made_ahead(_fetch, pictures, workers=min(2, len(pictures)), ahead=4)) as fetched:
         outcomes = count_sources(counter, fetched, zones=job.zones)
         # A picture gives one outcome, and they come in order.
-        for item, outcome in zip(pictures, outcomes, strict=True):
-            yield blank | _row(outcome, item.source, columns)
+        for item, counted in zip(pictures, outcomes, strict=True):
+            yield blank | _row(counted, item.source, columns)
 
 
 def _fetch(item: Item) -> bytes | Source:

@@ -2,6 +2,7 @@
 
 import os
 import selectors
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,31 +12,74 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-import torch
+from filelock import FileLock
 from numpy.typing import NDArray
-
-from gbdgc import checkpoint
-from gbdgc.counting.tiling import stack
-from gbdgc.counting.trust import Trust
-from gbdgc.data.transforms import noise, resized
-from gbdgc.descriptors import describe
-from gbdgc.models import build_network
-from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 
 BUILD = {"backbone": "compact", "dim": 32, "codewords": 64}
 DESCRIPTOR_SIZE = 64
+Once = Callable[[str, Callable[[Path], object]], Path]
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Two workers with two threads each would only wait for each other. Before torch is imported, and for every
+    # process that a test starts.
+    os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes minutes, so that no worker is left alone with it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("minutes") is None)
 
 
 @pytest.fixture(scope="session")
-def pictures() -> list[NDArray[np.uint8]]:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Return a function that fills a folder once per test run: the first worker makes it, the others wait for it."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+
+    def make(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, done = root / "shared" / name, root / "shared" / f"{name}.done"
+        folder.parent.mkdir(exist_ok=True)
+        with FileLock(f"{folder}.lock"):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                fill(folder)
+                done.touch()
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def pictures(once: Once) -> list[NDArray[np.uint8]]:
     """Drawn scenes of two domains, 160 x 128."""
-    random = np.random.default_rng(0)
-    return [draw_scene(SOURCE_DOMAINS[number % 2], random, (160, 128))[0] for number in range(24)]
+
+    def draw(folder: Path) -> None:
+        from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
+
+        random = np.random.default_rng(0)
+        scenes = [draw_scene(SOURCE_DOMAINS[number % 2], random, (160, 128))[0] for number in range(24)]
+        np.save(folder / "pictures.npy", scenes)
+
+    return list(np.load(once("pictures", draw) / "pictures.npy"))
 
 
 @pytest.fixture(scope="session")
-def model(pictures: list[NDArray[np.uint8]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(pictures: list[NDArray[np.uint8]], once: Once) -> Path:
     """Return a model that knows two of the pictures; its weights are random, but counts differ from place to place."""
+    return once("model", lambda folder: write_model(folder / "best.safetensors", pictures)) / "best.safetensors"
+
+
+def write_model(path: Path, pictures: list[NDArray[np.uint8]]) -> None:
+    import torch
+
+    from gbdgc import checkpoint
+    from gbdgc.counting.tiling import stack
+    from gbdgc.counting.trust import Trust
+    from gbdgc.data.transforms import noise, resized
+    from gbdgc.descriptors import describe
+    from gbdgc.models import build_network
+
     torch.manual_seed(0)
     network = build_network(**BUILD, pretrained=False, style=False).eval()
     with torch.no_grad():
@@ -45,32 +89,32 @@ def model(pictures: list[NDArray[np.uint8]], tmp_path_factory: pytest.TempPathFa
     cloud = [noise(resized(pictures[n % 2], DESCRIPTOR_SIZE, DESCRIPTOR_SIZE), 4, random) for n in range(120)]
     _, z_ND = describe(network, [([str(n) for n in range(len(cloud))], torch.from_numpy(stack(cloud)))])
     trust = Trust.fit(z_ND, [n % 2 for n in range(len(cloud))]).to_arrays()
-    path = tmp_path_factory.mktemp("model") / "best.safetensors"
     info = {"name": "tiny", "max_side": None, "descriptor_size": DESCRIPTOR_SIZE}
     extras = {name: torch.from_numpy(array) for name, array in trust.items()}
     checkpoint.save_model(path, network, BUILD, info, checkpoint.nest("trust", extras))
-    return path
 
 
 @pytest.fixture(scope="session")
-def exports(
-    model: Path, pictures: list[NDArray[np.uint8]], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
+def exports(model: Path, pictures: list[NDArray[np.uint8]], once: Once) -> dict[str, Path]:
     """Return the model for other runtimes; traced once, as this is what takes long, and all kinds written from it."""
-    from gbdgc.counting.engines import pack
-    from gbdgc.counting.export import calibration_windows
-    from gbdgc.counting.graph import write_graph, write_onnx, write_openvino
+    names = ("m.onnx", "m-int8.onnx", "m.xml", "m-int8.xml")
 
-    network, info, tensors = checkpoint.load_model(model)
-    description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
-    folder = tmp_path_factory.mktemp("exports")
-    graph = write_graph(network, folder / "graph.onnx")
-    inputs = calibration_windows(pictures[:8])
-    made = {name: folder / name for name in ("m.onnx", "m-int8.onnx", "m.xml", "m-int8.xml")}
-    for name, path in made.items():
-        write = write_onnx if path.suffix == ".onnx" else write_openvino
-        write(graph, path, description, inputs if "int8" in name else None)
-    return made
+    def export(folder: Path) -> None:
+        from gbdgc import checkpoint
+        from gbdgc.counting.engines import pack
+        from gbdgc.counting.export import calibration_windows
+        from gbdgc.counting.graph import write_graph, write_onnx, write_openvino
+
+        network, info, tensors = checkpoint.load_model(model)
+        description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
+        graph = write_graph(network, folder / "graph.onnx")
+        inputs = calibration_windows(pictures[:8])
+        for name in names:
+            write = write_onnx if name.endswith(".onnx") else write_openvino
+            write(graph, folder / name, description, inputs if "int8" in name else None)
+
+    folder = once("exports", export)
+    return {name: folder / name for name in names}
 
 
 class Service(NamedTuple):

@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("evaluation",),
     ("training",),
     ("benchmark",),
-    ("report", "server"),
+    ("report", "server", "cluster"),
     ("demo", "cli"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

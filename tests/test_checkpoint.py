@@ -176,3 +176,24 @@ def test_a_description_that_is_no_object_is_a_damaged_file(tmp_path: Path, descr
     save_file({"x": torch.zeros(1)}, tmp_path / "strange", {"gbdgc": description})
     with pytest.raises(InputError, match="strange: damaged or not a safetensors file"):
         checkpoint.load_model(tmp_path / "strange")
+
+
+def test_a_model_in_sixteen_bits_takes_half_the_room_and_counts_the_same(tmp_path: Path, model: Path) -> None:
+    checkpoint.save_half(model, half := tmp_path / "half.safetensors")
+    full, small = (checkpoint.load_model(path) for path in (model, half))
+    assert half.stat().st_size < 0.6 * model.stat().st_size
+    assert small[1] == full[1]
+    assert all(torch.equal(small[2][name], tensor) for name, tensor in full[2].items())
+    images = torch.randn(1, 3, 64, 96)
+    with torch.inference_mode():
+        counts = [float(network.count_map(images).sum()) for network, *_ in (full, small)]
+    assert counts[1] == pytest.approx(counts[0], rel=2e-3)
+
+
+def test_weights_beyond_sixteen_bits_are_refused(tmp_path: Path, model: Path) -> None:
+    tensors, info = checkpoint.read(model)
+    tensors["network/head.weight"] = tensors["network/head.weight"] + 1e6
+    checkpoint.write(huge := tmp_path / "huge.safetensors", tensors, info)
+    with pytest.raises(InputError, match=r"head\.weight holds numbers beyond what 16 bits reach; keep it in 32"):
+        checkpoint.save_half(huge, tmp_path / "half.safetensors")
+    assert not (tmp_path / "half.safetensors").exists()

@@ -10,6 +10,7 @@ import pytest
 
 from gbdgc import Counter
 from gbdgc.counting.zones import zones_from_json
+from in_process import run_gbdgc
 
 ROOT = Path(__file__).parents[1]
 COUNTING, DEPLOYMENT = ((ROOT / "docs" / page).read_text() for page in ("counting.md", "deployment.md"))
@@ -25,8 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gbdgc", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    return run_gbdgc(*arguments, folder=folder)
 
 
 def rows(text: str, source: str) -> list[list[float]]:

@@ -7,6 +7,8 @@ and the command line answers at once.
 from importlib import import_module
 from typing import Any
 
+from gbdgc.errors import missing_extra
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -21,6 +23,7 @@ _HOMES = {
     "Sample": "gbdgc.data",
     "Counter": "gbdgc.counting",
     "Result": "gbdgc.counting",
+    "count_on_cluster": "gbdgc.cluster",
     "train": "gbdgc.training",
     "evaluate": "gbdgc.evaluation",
 }
@@ -31,7 +34,12 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'gbdgc' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        raise ImportError(f"gbdgc.{name}: {missing}", name=error.name) from error
 
 
 def __dir__() -> list[str]:

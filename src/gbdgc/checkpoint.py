@@ -137,6 +137,18 @@ def save_model(
     write(path, nest("network", weights) | dict(extras), {**info, "build": dict(build)})
 
 
+def save_half(model: str | os.PathLike[str], out: Path) -> None:
+    """Write a model again with its weights in 16 bits: half the size, to count with and not to train on."""
+    tensors, info = read(model_file(model))
+    halves = {
+        name: tensor.half() if name.startswith("network/") and tensor.is_floating_point() else tensor
+        for name, tensor in tensors.items()
+    }
+    if over := [name for name, tensor in halves.items() if tensor.is_floating_point() and not tensor.isfinite().all()]:
+        raise InputError(str(model), f"{over[0]} holds numbers beyond what 16 bits reach", "keep it in 32")
+    write(out, halves, info)
+
+
 def model_file(path: str | os.PathLike[str]) -> Path:
     """Return the model file itself: of a run's folder the best one."""
     path = Path(path)

@@ -98,6 +98,9 @@ class DiscoveryConfig:
 class TrainConfig:
     """The schedule."""
 
+    start: str | None = None
+    """Start from the weights of a model: a run's folder, a model file, or `default` for the bundled one. None: from
+    ImageNet's, as `model.pretrained` says."""
     epochs: int = 200
     batch_size: int = 32
     """Pictures a step over all processes together."""

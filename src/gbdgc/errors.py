@@ -33,5 +33,13 @@ class GbdgcWarning(UserWarning):
 
 
 def install_advice(extra: str) -> str:
-    """Return how to get the packages of an extra; it names a clone, as the package is on no index."""
-    return f'pip install ".[{extra}]" in a clone of gbdgc'
+    """Return how to get the packages of an extra. pip adds them to the gbdgc that is there, from a wheel or a clone."""
+    return f'pip install "gbdgc[{extra}]"'
+
+
+def missing_extra(error: ModuleNotFoundError) -> InputError | None:
+    """Return what to tell a user where a package of the extra `torch` is missing; None where anything else is."""
+    package = (error.name or "").partition(".")[0]
+    if package not in {"torch", "lightning_fabric"}:
+        return None
+    return InputError("", f"{package} is not installed", install_advice("torch"))

@@ -7,6 +7,17 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # <malloc.h>
 _NEVER = -1
 
 
+def give_back_freed_memory() -> None:
+    """Return to the system what the process has freed, where the C library is glibc; elsewhere do nothing.
+
+    After a large picture glibc keeps most of what it took, in case of another.
+    """
+    if sys.platform.startswith("linux"):
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:  # musl has none
+            trim(0)
+
+
 def keep_freed_memory() -> None:
     """Keep freed blocks in the process for the next ones, where the C library is glibc; elsewhere do nothing.
 

@@ -1,11 +1,16 @@
 """Data sets and a network so small that a cell of a benchmark takes a second."""
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from gbdgc.benchmark import Settings, read_cells, run_benchmark
+from gbdgc.benchmark.declaration import Cell
 from gbdgc.data import Dataset, Sample
 
 TINY = """
@@ -18,13 +23,19 @@ train: {epochs: 1, batch_size: 4, learning_rate: 1.0e-4, selection: validation}
 
 
 @pytest.fixture(scope="session")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def drawn(once: Callable[..., Path]) -> dict[str, Path]:
     """Four data sets under the names that drawn ones have: eight pictures to train on and three to test on each."""
-    folder = tmp_path_factory.mktemp("drawn")
-    return {name: draw(folder / name, seed) for seed, name in enumerate(("drawn A", "drawn B", "drawn Q", "drawn N"))}
+    names = ("drawn A", "drawn B", "drawn Q", "drawn N")
+
+    def draw_all(folder: Path) -> None:
+        for seed, name in enumerate(names):
+            draw(folder / name, seed)
+
+    folder = once("drawn", draw_all)
+    return {name: folder / name / "crowd.jsonl" for name in names}
 
 
-def draw(folder: Path, seed: int) -> Path:
+def draw(folder: Path, seed: int) -> None:
     """Draw dots on plain ground."""
     folder.mkdir()
     random = np.random.default_rng(seed)
@@ -37,12 +48,32 @@ def draw(folder: Path, seed: int) -> Path:
         image.save(folder / f"{number}.png")
         split = "train" if number < 8 else "test"
         samples.append(Sample(str(number), folder / f"{number}.png", 80, 64, points, split))
-    return Dataset(samples).save(folder / "crowd.jsonl")
+    Dataset(samples).save(folder / "crowd.jsonl")
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny(once: Callable[..., Path]) -> Path:
     """The smallest settings."""
-    path = tmp_path_factory.mktemp("config") / "tiny.yaml"
-    path.write_text(TINY)
-    return path
+    return once("tiny-benchmark", lambda folder: (folder / "tiny.yaml").write_text(TINY)) / "tiny.yaml"
+
+
+@pytest.fixture
+def settings(drawn: dict[str, Path], tiny: Path, tmp_path: Path) -> Callable[..., Settings]:
+    """Return the settings of a tiny benchmark: one source and one target; keywords change them."""
+    return lambda **changes: Settings(**(tiny_settings(drawn, tiny, tmp_path) | changes))
+
+
+def tiny_settings(drawn: dict[str, Path], tiny: Path, folder: Path) -> dict[str, Any]:
+    two = {name: drawn[name] for name in ("drawn A", "drawn N")}
+    return {"data": two, "config": tiny, "out": folder / "out", "runs": folder / "runs"}
+
+
+@pytest.fixture
+def finished(drawn: dict[str, Path], tiny: Path, once: Callable[..., Path], tmp_path: Path) -> list[Cell]:
+    """The cells of a finished transfer table, whose results and runs lie where `settings` says."""
+
+    def fill(folder: Path) -> None:
+        run_benchmark("transfer", Settings(**tiny_settings(drawn, tiny, folder)))
+
+    shutil.copytree(once("finished-benchmark", fill), tmp_path, dirs_exist_ok=True)
+    return read_cells(tmp_path / "out", "transfer")

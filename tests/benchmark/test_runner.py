@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gbdgc.benchmark import BENCHMARKS, Benchmark, Settings, build_tables, read_cells, run_benchmark
+from gbdgc.benchmark.declaration import Cell
 from gbdgc.benchmark.drawn import draw_benchmark_data
 from gbdgc.benchmark.layout import one_error_table
 from gbdgc.benchmark.measures import errors_on_target
@@ -20,17 +21,6 @@ from gbdgc.errors import InputError
 from gbdgc.training import run as training
 
 Data = dict[str, Path]
-
-
-@pytest.fixture
-def settings(drawn: Data, tiny: Path, tmp_path: Path) -> Callable[..., Settings]:
-    """Return the settings of a tiny benchmark: one source and one target; keywords change them."""
-
-    def make(**changes: Any) -> Settings:
-        two = {name: drawn[name] for name in ("drawn A", "drawn N")}
-        return Settings(**({"data": two, "config": tiny, "out": tmp_path / "out", "runs": tmp_path / "runs"} | changes))
-
-    return make
 
 
 def test_a_cell_is_one_small_file_and_is_not_run_twice(settings: Callable[..., Settings], tmp_path: Path) -> None:
@@ -51,8 +41,8 @@ def test_a_cell_is_one_small_file_and_is_not_run_twice(settings: Callable[..., S
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("finished")
 def test_a_training_is_shared_by_all_tables_that_need_it(settings: Callable[..., Settings], tmp_path: Path) -> None:
-    run_benchmark("transfer", settings())
     assert len(list((tmp_path / "runs").iterdir())) == 2
     shared = next(cell for cell in run_benchmark("separation", settings()) if cell["variant"] == "granular balls")
     assert len(list((tmp_path / "runs").iterdir())) == 6
@@ -83,17 +73,17 @@ def test_a_new_table_is_one_declaration_and_one_line(
     assert table.index("| dropout 0.5 | ours |") < table.index("| dropout 0 | ours |")
 
 
+@pytest.mark.usefixtures("finished")
 def test_results_of_other_settings_are_not_mixed_into_a_table(settings: Callable[..., Settings]) -> None:
-    run_benchmark("transfer", settings())
     with pytest.raises(InputError, match=r"train\.epochs: 1 then, 2 now.*another folder of results"):
         run_benchmark("transfer", settings(epochs=2))
     run_benchmark("transfer", settings(overrides=["data.workers=0"]))
 
 
+@pytest.mark.usefixtures("finished")
 def test_a_setting_that_came_after_a_result_had_its_default_in_it(
     settings: Callable[..., Settings], tmp_path: Path
 ) -> None:
-    run_benchmark("transfer", settings())
     before = {path: json.loads(path.read_text()) for path in (tmp_path / "out" / "transfer" / "cells").iterdir()}
     for path, cell in before.items():
         del cell["settings"]["model.revive"]
@@ -105,9 +95,9 @@ def test_a_setting_that_came_after_a_result_had_its_default_in_it(
 
 
 def test_a_benchmark_that_was_interrupted_goes_on_and_ends_with_the_same_numbers(
-    settings: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: list[Cell], settings: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = run_benchmark("transfer", settings(out=tmp_path / "whole", runs=tmp_path / "whole runs"))
+    anew = settings(out=tmp_path / "new", runs=tmp_path / "new runs")
     run_epoch = training.run_epoch
     with monkeypatch.context() as patch:
 
@@ -117,15 +107,17 @@ def test_a_benchmark_that_was_interrupted_goes_on_and_ends_with_the_same_numbers
 
         patch.setattr(training, "run_epoch", interrupted)
         with pytest.raises(Interrupted):
-            run_benchmark("transfer", settings())
-    assert not (tmp_path / "out").exists()
-    assert [cell["mae"] for cell in run_benchmark("transfer", settings())] == [cell["mae"] for cell in whole]
+            run_benchmark("transfer", anew)
+    assert not (tmp_path / "new").exists()
+    assert sorted_errors(run_benchmark("transfer", anew)) == sorted_errors(finished)
 
 
-def test_tables_are_made_again_from_the_results_alone(
-    settings: Callable[..., Settings], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_benchmark("transfer", settings())
+def sorted_errors(cells: list[Cell]) -> list[object]:
+    return [cell["mae"] for cell in sorted(cells, key=lambda cell: cell["variant"])]
+
+
+@pytest.mark.usefixtures("finished")
+def test_tables_are_made_again_from_the_results_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command("transfer", tables_only=True, out=tmp_path / "out", format="markdown")
     assert "drawn A → drawn N MAE" in capsys.readouterr().out
     written = {path.name for path in (tmp_path / "out" / "transfer").iterdir()}
@@ -203,8 +195,11 @@ def test_the_epoch_spread_counts_the_target_after_each_of_the_last_epochs(
         run_benchmark("epoch_spread", settings(**two, out=tmp_path / "again"))
 
 
-def test_targets_can_be_counted_by_another_engine(settings: Callable[..., Settings], tmp_path: Path) -> None:
+def test_targets_can_be_counted_by_another_engine(
+    finished: list[Cell], settings: Callable[..., Settings], tmp_path: Path
+) -> None:
     torch = run_benchmark("transfer", settings())
+    assert sorted_errors(torch) == sorted_errors(finished)
     onnx = run_benchmark("transfer", settings(engine="onnx", out=tmp_path / "onnx"))
     assert [cell["engine"] for cell in torch + onnx] == ["torch"] * 2 + ["onnx"] * 2
     assert any(note.endswith(", by onnx and torch") for note in build_tables("transfer", torch + onnx)[0].notes)

@@ -2,36 +2,50 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
-COMMAND = (sys.executable, "-m", "gbdgc")
+import pytest
+
+from gbdgc.cli import app
+from in_process import run_gbdgc
+
+COMMANDS = [name for name in app if not name.startswith("-")]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60)
+IMPORTS_METHODS = pytest.mark.xfail(strict=True, reason="the settings of its tables import the methods, and they torch")
 
 
-def test_help_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param((), id="gbdgc"),
+        *(pytest.param((name,), id=name, marks=[IMPORTS_METHODS] * (name == "benchmark")) for name in COMMANDS),
+    ],
+)
+def test_help_imports_nothing_heavy(command: tuple[str, ...]) -> None:
     probe = (
         "import sys\n"
-        "sys.argv = ['gbdgc', '--help']\n"
         "from gbdgc.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print({'torch', 'numba', 'sklearn', 'scipy', 'matplotlib', 'numpy'} & set(sys.modules), file=sys.stderr)\n"
+        "heavy = {'torch', 'numba', 'sklearn', 'scipy', 'matplotlib', 'numpy', 'PIL', 'onnxruntime'}\n"
+        "print(heavy & set(sys.modules), file=sys.stderr)\n"
     )
-    answer = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)
-    assert "Usage: gbdgc" in answer.stdout
+    arguments = [sys.executable, "-c", probe, *command, "--help"]
+    answer = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+    assert " ".join(["Usage: gbdgc", *command]) in answer.stdout
     assert answer.stderr.strip() == "set()"
 
 
-def test_a_misspelt_command_is_met_with_the_right_one() -> None:
-    answer = run("domians")
+def test_a_misspelt_command_is_met_with_the_right_one(tmp_path: Path) -> None:
+    answer = run_gbdgc("domians", folder=tmp_path)
     assert answer.returncode == 2
     assert 'Did you mean "domains"?' in " ".join(answer.stderr.split())
 
 
 def test_an_input_that_cannot_be_used_is_named_without_a_traceback() -> None:
-    answer = run("domains", "nowhere[1].npy")
+    command = [sys.executable, "-m", "gbdgc", "domains", "nowhere[1].npy"]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert answer.returncode == 1
     assert "nowhere[1].npy" in answer.stderr
     assert "Traceback" not in answer.stderr

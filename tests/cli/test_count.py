@@ -1,4 +1,4 @@
-"""`gbdgc count`, run as users run it: real processes on real pictures, videos and streams."""
+"""`gbdgc count` on real pictures, videos and streams."""
 
 import csv
 import json
@@ -18,19 +18,21 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from in_process import run_gbdgc
+
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")
 
 COMMAND = (sys.executable, "-m", "gbdgc", "count")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 WIDTH, HEIGHT, FPS = 112, 96, 10
+FREE_CODEC = "h264" if "libopenh264" in av.codecs_available else "vp9"
 Pictures = list[NDArray[np.uint8]]
 Answer = subprocess.CompletedProcess[str]
 
 
-def run(folder: Path, *arguments: object, text: str = "") -> Answer:
+def run(folder: Path, *arguments: object) -> Answer:
     """Count in a folder of its own, where the run folders go."""
-    command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, input=text, env=ENVIRONMENT)
+    return run_gbdgc("count", *arguments, folder=folder)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -53,7 +55,8 @@ def facts_of_film(path: Path) -> tuple[str, int, float]:
     """Codec, number of frames that decode, seconds."""
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
-        return stream.codec_context.name, sum(1 for _ in container.decode(stream)), float(container.duration / 1e6)
+        codec = stream.codec_context.codec.canonical_name
+        return codec, sum(1 for _ in container.decode(stream)), float(container.duration / 1e6)
 
 
 @pytest.fixture(scope="module")
@@ -156,10 +159,10 @@ def test_density_sums_to_the_count(whole: tuple[Answer, Path]) -> None:
             assert saved["cells"].sum() == pytest.approx(float(row["count"]), abs=0.01)
 
 
-def test_the_annotated_video_is_h264_with_a_frame_for_each_count_and_lasts_as_long(whole: tuple[Answer, Path]) -> None:
+def test_the_annotated_video_has_a_frame_for_each_count_and_lasts_as_long(whole: tuple[Answer, Path]) -> None:
     _, folder = whole
     codec, frames, seconds = facts_of_film(folder / "overlays/clip.mp4")
-    assert (codec, frames) == ("h264", 6)
+    assert (codec, frames) == (FREE_CODEC, 6)
     assert seconds == pytest.approx(3, abs=0.1)
     (video,) = rows(folder / "videos.csv")
     counts = [float(row["count"]) for row in rows(folder / "counts.csv") if row["source"] == "in/clip.mp4"]
@@ -201,8 +204,11 @@ def test_resuming_a_finished_run_counts_only_what_is_new_or_mended(
 def test_a_table_for_people_ends_with_the_place_of_the_results(small: Pictures, model: Path, tmp_path: Path) -> None:
     for number in (1, 2, 10):
         Image.fromarray(small[number]).save(tmp_path / f"p{number}.png")
+    command = [*COMMAND, "-", "--weights", str(model), "--no-overlays"]
     names = "p1.png\nnowhere.png\np1*.png\n"
-    answer = run(tmp_path, "-", "--weights", model, "--no-overlays", text=names)
+    answer = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, cwd=tmp_path, input=names, env=ENVIRONMENT
+    )
     assert answer.returncode == 1
     heading, *lines, last = answer.stdout.splitlines()
     assert heading.split() == ["people", "smoothed", "time", "source"]
@@ -218,7 +224,7 @@ def test_another_engine_counts_the_same_from_a_cache_of_its_own(
     small: Pictures, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     Image.fromarray(small[0]).save(tmp_path / "a.png")
-    monkeypatch.setitem(ENVIRONMENT, "GBDGC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GBDGC_CACHE", str(tmp_path / "cache"))
     counts = []
     for options in ((), ("--engine", engine), ("--engine", engine)):
         answer = run(tmp_path, "a.png", "--weights", model, "--format", "json", *options)
@@ -320,7 +326,8 @@ def test_ctrl_c_in_a_video_leaves_one_that_plays_and_resume_goes_on_behind_it(
     done = rows(tmp_path / "out/counts.csv")
     assert 3 <= len(done) < 40
     first = facts_of_film(tmp_path / "out/overlays/clip.mp4")
-    assert first[:2] == ("h264", pytest.approx(len(done), abs=1)), "a frame may be drawn and its row not yet written"
+    assert first[0] == FREE_CODEC
+    assert first[1] == pytest.approx(len(done), abs=1), "a frame may be drawn and its row not yet written"
 
     assert run(tmp_path, *options, "--resume").returncode == 0
     table = rows(tmp_path / "out/counts.csv")
@@ -447,17 +454,6 @@ def test_the_limit_on_pixels_holds_for_pictures_and_videos(model: Path, small: P
     assert answer.returncode == 1
     for name in ("a.png", "clip.mp4"):
         assert f"failed: {name}: 112 x 96 is over the limit of 10,000 pixels" in answer.stderr
-
-
-def test_help_imports_nothing_heavy() -> None:
-    probe = (
-        "import sys\nsys.argv = ['gbdgc', 'count', '--help']\nfrom gbdgc.cli import main\n"
-        "try: main()\nexcept SystemExit: pass\n"
-        "print({'torch', 'numba', 'scipy', 'numpy', 'PIL'} & set(sys.modules), file=sys.stderr)\n"
-    )
-    answer = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)
-    assert "--resume" in answer.stdout
-    assert answer.stderr.strip() == "set()"
 
 
 def test_the_options_are_those_of_the_library() -> None:

@@ -1,4 +1,4 @@
-"""`gbdgc data`, run as users run it."""
+"""`gbdgc data`: convert, check, show and demo."""
 
 import json
 import shutil
@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from in_process import run_gbdgc
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COMMAND = (sys.executable, "-m", "gbdgc", "data")
 
@@ -22,8 +24,7 @@ def run(tmp_path: Path) -> Run:
     """Run a command in a folder of its own, where its run folders go."""
 
     def run_command(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+        return run_gbdgc("data", *arguments, folder=tmp_path)
 
     return run_command
 
@@ -268,14 +269,3 @@ def test_data_that_are_not_there_are_named(run, arguments):
     assert answer.returncode == 1
     assert "nowhere: no such file or folder" in answer.stderr
     assert answer.stdout == ""
-
-
-def test_help_of_the_commands_imports_nothing_heavy():
-    probe = (
-        "import sys\nsys.argv = ['gbdgc', 'data', '--help']\nfrom gbdgc.cli import main\n"
-        "try: main()\nexcept SystemExit: pass\n"
-        "print({'torch', 'numba', 'scipy', 'numpy', 'PIL'} & set(sys.modules), file=sys.stderr)\n"
-    )
-    answer = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)
-    assert "convert" in answer.stdout
-    assert answer.stderr.strip() == "set()"

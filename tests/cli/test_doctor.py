@@ -61,7 +61,7 @@ def test_every_package_of_an_extra_is_looked_at(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(runs, "package_version", lambda name: None if name == package else "1.0")
     findings = {finding.what: finding for finding in examine()}
     assert f"{package} not installed" in findings[f"extra {extra}"].found
-    assert f'pip install ".[{extra}]" in a clone of gbdgc' in findings[f"extra {extra}"].advice
+    assert f'pip install "gbdgc[{extra}]"' in findings[f"extra {extra}"].advice
     assert [name for name, finding in findings.items() if name.startswith("extra ") and finding.advice] == [
         f"extra {extra}"
     ]

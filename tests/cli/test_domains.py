@@ -14,6 +14,7 @@ from descriptors import draw_descriptors
 from gbdgc.cli.domains import domains
 from gbdgc.cli.feature_table import read_feature_table
 from gbdgc.errors import InputError, UsageError
+from in_process import run_gbdgc
 
 Z = draw_descriptors(80, n_domains=3, n_features=6, seed=0).epochs[0]
 IDS = [f"IMG_{i}.jpg" for i in range(len(Z))]
@@ -59,16 +60,14 @@ def test_the_command_prints_a_table_and_says_where_the_rest_is(tmp_path):
 
 def test_a_name_is_neither_markup_nor_mathematics(tmp_path):
     write(tmp_path / "[red] $\\q$.npy")
-    command = [sys.executable, "-m", "gbdgc", "domains", "[red] $\\q$.npy", "--out", "[bold]out"]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    run = run_gbdgc("domains", "[red] $\\q$.npy", "--out", "[bold]out", folder=tmp_path)
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines()[-1] == "labels and map: [bold]out"
 
 
 @pytest.mark.parametrize("wrong", [("--k", "0"), ("--seed", "-1"), ("--seed", str(2**32))])
 def test_numbers_out_of_range_are_wrong_usage(tmp_path, wrong):
-    command = [sys.executable, "-m", "gbdgc", "domains", str(write(tmp_path / "z.npy")), *wrong]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    run = run_gbdgc("domains", write(tmp_path / "z.npy"), *wrong, folder=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
     assert wrong[0] in run.stderr
 
@@ -205,7 +204,5 @@ def test_pictures_are_described_by_a_model_and_fall_into_domains_by_their_looks(
 def test_a_missing_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "z.parquet").touch()
-    with pytest.raises(
-        InputError, match=r'z\.parquet: reading parquet needs pyarrow; pip install "\.\[parquet\]" in a'
-    ):
+    with pytest.raises(InputError, match=r'z\.parquet: reading parquet needs pyarrow; pip install "gbdgc\[parquet\]"'):
         read_feature_table(tmp_path / "z.parquet")

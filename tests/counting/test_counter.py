@@ -164,9 +164,10 @@ def test_a_model_with_a_limit_on_sides_sees_the_picture_smaller(model: Path, pic
     assert limited.count_in(top) == pytest.approx(as_seen.density[:64].sum(), rel=1e-3)
 
 
-def test_a_picture_over_the_tile_is_counted_in_windows(model: Path, pictures: list[Picture]) -> None:
+def test_a_picture_over_the_tile_is_counted_in_windows(pictures: list[Picture]) -> None:
     image = np.tile(np.concatenate(pictures[:4], axis=1), (4, 1, 1))
-    whole, windows = Counter.load(model, device="cpu"), Counter.load(model, device="cpu", tile=384)
+    whole, windows = Counter.load(device="cpu"), Counter.load(device="cpu", tile=384)
+    assert whole(image).count > 1
     assert windows(image).count == pytest.approx(whole(image).count, rel=0.005)
 
 

@@ -96,7 +96,7 @@ def test_the_command_counts_without_torch_too(
 def test_without_torch_a_model_that_needs_it_says_so(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     for engine in ("torch", "onnx"):
-        with pytest.raises(InputError, match=r'torch is not installed; pip install "\.\[torch\]"'):
+        with pytest.raises(InputError, match=r'torch is not installed; pip install "gbdgc\[torch\]"'):
             Counter.load(model, engine=engine)
 
 
@@ -196,15 +196,13 @@ def test_an_onnx_file_that_is_not_ours_is_named_as_such(tmp_path: Path, exports:
 
 
 @pytest.mark.parametrize(
-    ("module", "extra", "file"), [("onnxruntime", "export", "m.onnx"), ("openvino", "openvino", "m.xml")]
+    ("module", "extra", "file"), [("onnxruntime", "onnx", "m.onnx"), ("openvino", "openvino", "m.xml")]
 )
 def test_a_runtime_that_is_missing_is_named_with_its_extra(
     module: str, extra: str, file: str, exports: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # Python's own way to say: this cannot be imported
-    with pytest.raises(
-        InputError, match=rf'{module} is not installed; pip install "\.\[{extra}\]" in a clone of gbdgc'
-    ):
+    with pytest.raises(InputError, match=rf'{module} is not installed; pip install "gbdgc\[{extra}\]"'):
         Counter.load(exports[file])
 
 

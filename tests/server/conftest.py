@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from io import BytesIO
+from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
+
+from gbdgc import Counter
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +23,11 @@ def service(serving: Callable[..., object]) -> Iterator[object]:
 def client(service: object) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=service.url, timeout=60) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def counter(model: Path) -> Counter:
+    return Counter.load(model, device="cpu", threads=1)
 
 
 @pytest.fixture(scope="session")

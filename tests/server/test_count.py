@@ -3,7 +3,6 @@
 import base64
 import json
 from io import BytesIO
-from pathlib import Path
 
 import httpx
 import numpy as np
@@ -11,11 +10,6 @@ import pytest
 from PIL import Image
 
 from gbdgc import Counter
-
-
-@pytest.fixture(scope="module")
-def counter(model: Path) -> Counter:
-    return Counter.load(model, device="cpu", threads=1)
 
 
 def test_the_answer_is_what_the_counter_says(client: httpx.Client, street: bytes, counter: Counter) -> None:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def post(url: str, image: bytes, **options: Any) -> httpx.Response:
 
 
 def open_upload(url: str) -> socket.socket:
-    """Begin an upload and leave it unfinished: it holds a slot of the queue."""
+    """Begin an upload and leave it unfinished."""
     address = httpx.URL(url)
     connection = socket.create_connection((address.host, address.port or 80), timeout=30)
     connection.sendall(
@@ -59,17 +60,44 @@ def wait_for_queue(url: str, length: int) -> None:
     raise AssertionError(f"the queue never had {length} in it")
 
 
-def test_a_full_queue_answers_503_and_when_to_come_back(serving: Serving, street: bytes) -> None:
-    with serving("--queue", "2") as service:
-        with open_upload(service.url), open_upload(service.url):
-            wait_for_queue(service.url, 2)
-            answer = post(service.url, street)
-            assert answer.status_code == 503
-            assert answer.json()["error"]["code"] == "busy"
-            assert int(answer.headers["retry-after"]) >= 1
-            assert httpx.get(f"{service.url}/v1/health").status_code == 200
+def test_a_full_queue_answers_503_and_when_to_come_back(serving: Serving, street: bytes, large: bytes) -> None:
+    with serving("--queue", "2", "--client-share", "1") as service, ThreadPoolExecutor(2) as threads:
+        counting = [threads.submit(post, service.url, large) for _ in range(2)]
+        wait_for_queue(service.url, 2)
+        answer = post(service.url, street)
+        assert answer.status_code == 503
+        assert answer.json()["error"]["code"] == "busy"
+        assert int(answer.headers["retry-after"]) >= 1
+        assert httpx.get(f"{service.url}/v1/health").status_code == 200
+        assert [each.result().status_code for each in counting] == [200, 200]
         wait_for_queue(service.url, 0)
         assert post(service.url, street).status_code == 200
+
+
+def test_one_client_cannot_take_the_whole_queue(serving: Serving, street: bytes, large: bytes) -> None:
+    """A proxy on this machine names its clients, and is believed."""
+    with serving("--queue", "2") as service, ThreadPoolExecutor(1) as threads:
+        counting = threads.submit(post, service.url, large, headers={"X-Forwarded-For": "192.0.2.1"})
+        wait_for_queue(service.url, 1)
+        greedy = post(service.url, street, headers={"X-Forwarded-For": "192.0.2.1"})
+        other = post(service.url, street, headers={"X-Forwarded-For": "192.0.2.2"})
+        assert (greedy.status_code, greedy.json()["error"]["code"]) == (503, "busy")
+        assert "one client" in greedy.json()["error"]["message"]
+        assert other.status_code == counting.result().status_code == 200
+
+
+def test_uploads_that_trickle_in_take_no_slots_and_are_given_up(serving: Serving, street: bytes) -> None:
+    with serving("--queue", "2", "--timeout", "60") as service, ExitStack() as stack:
+        slow = [stack.enter_context(open_upload(service.url)) for _ in range(16)]
+        began = time.perf_counter()
+        while time.perf_counter() - began < 4:
+            for connection in slow:
+                connection.sendall(b"-")
+            assert post(service.url, street).status_code == 200
+            time.sleep(1)
+        # Long before the minute that a body may take: a thousand bytes at one a second are too slow.
+        assert [b" 408 " in connection.recv(65_536) for connection in slow] == [True] * 16
+        assert time.perf_counter() - began < 20
 
 
 def test_slow_uploads_and_slow_counts_are_given_up(serving: Serving, street: bytes, large: bytes) -> None:
@@ -138,7 +166,7 @@ def test_want_of_memory_is_not_called_a_bad_picture(street: bytes, monkeypatch: 
     def starved(*_: object, **__: object) -> None:
         raise NotEnoughMemory("the picture", "not enough memory for 9 x 9 pixels", "count a smaller one")
 
-    monkeypatch.setattr("gbdgc.counting.pipeline.open_picture", starved)
+    monkeypatch.setattr("gbdgc.data.decoding.Decoder.read", starved)
     answer, _ = ask_in_this_process(street)
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "out_of_memory"
@@ -180,6 +208,32 @@ def test_a_count_that_nobody_waits_for_holds_up_neither_others_nor_the_stop(serv
         service.process.send_signal(signal.SIGTERM)
         service.process.wait(timeout=30)
         assert "Traceback" not in service.log.read_text()
+
+
+def test_a_picture_whose_decoding_never_ends_holds_up_nobody_for_longer_than_the_timeout(
+    serving: Serving, street: bytes
+) -> None:
+    file = BytesIO()
+    Image.new("L", (2000, 2000), 90).save(file, "JPEG", progressive=True)
+    content = file.getvalue()
+    scan = content[content.rindex(b"\xff\xda") : -2]
+    with serving("--timeout", "20") as service:
+        assert post(service.url, street).status_code == 200
+        answer = post(service.url, content[:-2] + scan * (5_000_000 // len(scan)) + b"\xff\xd9")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_slow")
+        assert post(service.url, street).status_code == 200
+
+
+def test_memory_is_given_back_after_a_large_picture(serving: Serving, street: bytes) -> None:
+    large = BytesIO()
+    Image.new("F", (2900, 2000), 0.5).save(large, "TIFF", compression="tiff_adobe_deflate")
+    assert len(large.getvalue()) < 100_000
+    with serving("--timeout", "120") as service:
+        assert post(service.url, street).status_code == 200
+        before = resident_megabytes(service.process.pid)
+        assert post(service.url, large.getvalue()).status_code == 200
+        assert resident_megabytes(service.process.pid, "VmHWM:") - before < 500
+        assert resident_megabytes(service.process.pid) - before < 60
 
 
 def test_an_upload_never_touches_the_disk(service: Any) -> None:
@@ -240,5 +294,5 @@ def test_a_load_of_two_hundred_requests_is_all_answered_and_memory_stays_flat(se
         assert httpx.get(f"{service.url}/v1/health").json()["queued"] == 0
 
 
-def resident_megabytes(process: int) -> float:
-    return int(Path(f"/proc/{process}/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
+def resident_megabytes(process: int, figure: str = "VmRSS:") -> float:
+    return int(Path(f"/proc/{process}/status").read_text().split(figure)[1].split()[0]) / 1024

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gbdgc.server.limits import Refusal
+from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.work import Check, WorkQueue
 
 
@@ -44,7 +44,7 @@ async def begin(queue: WorkQueue, work: Endless) -> "asyncio.Task[None]":
 
 def test_work_that_takes_too_long_ends_and_the_next_in_the_queue_is_done(endless: Endless) -> None:
     async def ask() -> str:
-        queue = WorkQueue(slots=2, seconds=1)
+        queue = WorkQueue(Limits(queue=2, seconds=1))
         with pytest.raises(Refusal) as refusal:
             await queue.run(endless)
         assert refusal.value.code == "too_slow"
@@ -55,7 +55,7 @@ def test_work_that_takes_too_long_ends_and_the_next_in_the_queue_is_done(endless
 
 def test_work_whose_request_is_cut_off_ends(endless: Endless) -> None:
     async def ask() -> None:
-        running = await begin(WorkQueue(slots=2, seconds=600), endless)
+        running = await begin(WorkQueue(Limits(queue=2, seconds=600)), endless)
         running.cancel()
         await asyncio.wait([running])
 
@@ -67,7 +67,7 @@ def test_a_closed_queue_ends_what_has_begun_and_never_begins_the_rest(endless: E
     later = Endless()
 
     async def ask() -> None:
-        queue = WorkQueue(slots=2, seconds=600)
+        queue = WorkQueue(Limits(queue=2, seconds=600))
         waiting = [await begin(queue, endless), asyncio.create_task(queue.run(later))]
         await asyncio.sleep(0)
         # A close that waits for the work would wait for ever, and this test with it.
@@ -81,3 +81,17 @@ def test_a_closed_queue_ends_what_has_begun_and_never_begins_the_rest(endless: E
 
     asyncio.run(ask())
     assert not later.begun.is_set()
+
+
+def test_what_uploads_hold_in_memory_is_bounded_in_all_and_by_client() -> None:
+    queue = WorkQueue(Limits(queue=4, upload_bytes=100))
+    with queue.upload("a") as hold_a, queue.upload("b") as hold_b, queue.upload("c") as hold_c:
+        hold_a(200)
+        with pytest.raises(Refusal, match="memory"):
+            hold_a(1)
+        hold_b(150)
+        with pytest.raises(Refusal, match="memory"):
+            hold_c(51)
+        hold_c(50)
+    with queue.upload("a") as hold:
+        hold(200)

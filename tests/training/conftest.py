@@ -1,10 +1,12 @@
 """A crowd so small that a whole run takes seconds."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 from PIL import Image, ImageDraw
 
 from gbdgc.config import Config, load_config
@@ -29,9 +31,13 @@ TINY = {
 
 
 @pytest.fixture(scope="session")
-def tiny_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_file(once: Callable[..., Path]) -> Path:
+    """The settings of a tiny run, beside its source."""
+    return once("tiny", lambda folder: write_settings(folder / "tiny.yaml", draw_source(folder))) / "tiny.yaml"
+
+
+def draw_source(folder: Path) -> Path:
     """Sixteen pictures, half of them dark and crowded, half light and sparse."""
-    folder = tmp_path_factory.mktemp("tiny")
     random = np.random.default_rng(0)
     samples = []
     for number in range(16):
@@ -47,28 +53,43 @@ def tiny_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Dataset(samples).save(folder / "manifest.jsonl")
 
 
+def write_settings(path: Path, source: Path) -> None:
+    settings = OmegaConf.from_dotlist([f"{key}={value}" for key, value in TINY.items()])
+    OmegaConf.update(settings, "data.source", [str(source)])
+    OmegaConf.save(settings, path)
+
+
 @pytest.fixture(scope="session")
-def tiny_config(tiny_source: Path) -> Callable[..., Config]:
+def tiny_source(tiny_file: Path) -> Path:
+    """The pictures that a tiny run is trained on."""
+    return tiny_file.with_name("manifest.jsonl")
+
+
+@pytest.fixture(scope="session")
+def tiny_config(tiny_file: Path) -> Callable[..., Config]:
     """Return the settings of a tiny run; keywords such as train__epochs=3 change them."""
 
     def make(**changes: object) -> Config:
-        return load_config(config_file(tiny_source), [f"{key.replace('__', '.')}={changes[key]}" for key in changes])
+        return load_config(tiny_file, [f"{key.replace('__', '.')}={changes[key]}" for key in changes])
 
     return make
 
 
-def config_file(source: Path) -> Path:
-    """Write the tiny settings beside the tiny source."""
-    from omegaconf import OmegaConf
-
-    path = source.parent / "tiny.yaml"
-    settings = OmegaConf.from_dotlist([f"{key}={value}" for key, value in TINY.items()])
-    OmegaConf.update(settings, "data.source", [str(source)])
-    OmegaConf.save(settings, path)
-    return path
+@pytest.fixture(scope="session")
+def trained_config(tiny_config: Callable[..., Config]) -> Config:
+    """The settings of the finished run."""
+    return tiny_config(train__schedule="onecycle")
 
 
 @pytest.fixture(scope="session")
-def tiny_file(tiny_source: Path) -> Path:
-    """The same settings as a file, for the command line."""
-    return config_file(tiny_source)
+def trained(trained_config: Config, once: Callable[..., Path]) -> Path:
+    """The folder of a finished run, to look at; `trained_copy` is there to be changed."""
+    from gbdgc.training import train
+
+    return once("trained", lambda folder: train(trained_config, folder=folder / "run")) / "run"
+
+
+@pytest.fixture
+def trained_copy(trained: Path, tmp_path: Path) -> Path:
+    """A copy of the finished run."""
+    return shutil.copytree(trained, tmp_path / "run")

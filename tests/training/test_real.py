@@ -13,11 +13,12 @@ import pytest
 from gbdgc import checkpoint
 
 REAL = os.environ.get("GBDGC_DATA")
-GBDGC = [sys.executable, "-m", "gbdgc"]  # in processes of their own, on all cores
+GBDGC = [sys.executable, "-m", "gbdgc"]
 OVERRIDES = ["train.epochs=2", "augmentation.crop=160", "train.checkpoint_seconds=0"]
 
 
 @pytest.mark.slow
+@pytest.mark.minutes
 @pytest.mark.skipif(REAL is None, reason="GBDGC_DATA names no folder with ShanghaiTech")
 def test_two_epochs_on_a_survive_a_stop_and_the_model_counts_b(tmp_path: Path) -> None:
     folder = tmp_path / "run"

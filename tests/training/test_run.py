@@ -5,12 +5,14 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,10 +60,8 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def test_a_run_leaves_a_model_its_settings_its_domains_and_a_record_of_each_epoch(
-    tiny_config: MakeConfig, tmp_path: Path
-) -> None:
-    run = train(tiny_config(), folder=tmp_path / "run")
+def test_a_run_leaves_a_model_its_settings_its_domains_and_a_record_of_each_epoch(trained: Path) -> None:
+    run = TrainingRun(trained)
     assert run.finished
     assert {path.name for path in run.folder.iterdir()} == {
         "checkpoints",
@@ -101,11 +101,12 @@ def test_training_lowers_the_loss(tiny_config: MakeConfig, tmp_path: Path) -> No
     assert last < 0.75 * first
 
 
-def test_same_seed_same_bits_another_seed_others(tiny_config: MakeConfig, tmp_path: Path) -> None:
-    runs = [train(tiny_config(train__seed=seed), folder=tmp_path / str(i)) for i, seed in enumerate((1, 1, 2))]
-    first, again, other = (outcome(run.folder)["tensors"] for run in runs)
-    assert first == again
-    assert first != other
+def test_same_seed_same_bits_another_seed_others(trained: Path, trained_config: Config, tmp_path: Path) -> None:
+    again = train(trained_config, folder=tmp_path / "again").folder
+    reseeded = replace(trained_config, train=replace(trained_config.train, seed=trained_config.train.seed + 1))
+    other = train(reseeded, folder=tmp_path / "other").folder
+    assert outcome(again)["tensors"] == outcome(trained)["tensors"]
+    assert outcome(other)["tensors"] != outcome(trained)["tensors"]
 
 
 @pytest.mark.slow
@@ -146,17 +147,20 @@ def newest_write(folder: Path) -> int:
 
 @pytest.mark.parametrize(("number", "steps"), [(signal.SIGINT, 1), (signal.SIGTERM, 3)], ids=["middle", "end"])
 def test_a_signal_saves_and_leaves_in_order_and_resume_goes_on_wherever_the_epoch_stood(
-    tiny_config: MakeConfig, tmp_path: Path, number: signal.Signals, steps: int, monkeypatch: pytest.MonkeyPatch
+    trained: Path,
+    trained_config: Config,
+    tmp_path: Path,
+    number: signal.Signals,
+    steps: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    config = tiny_config(train__schedule="onecycle")
-    whole = train(config, folder=tmp_path / "whole")
-    stopped = stop_after(steps, config, tmp_path / "stopped", number, monkeypatch)
+    stopped = stop_after(steps, trained_config, tmp_path / "stopped", number, monkeypatch)
     assert not stopped.finished
     _, info = checkpoint.read(stopped.folder / "checkpoints" / checkpoint.LAST)
     assert (info["epoch"], info["step"]) == (0, steps)
-    resumed = train(config, resume=True, folder=stopped.folder)
+    resumed = train(trained_config, resume=True, folder=stopped.folder)
     assert resumed.finished
-    assert outcome(resumed.folder) == outcome(whole.folder)
+    assert outcome(resumed.folder) == outcome(trained)
 
 
 def stop_after(
@@ -188,55 +192,52 @@ def stop_after(
 
 @pytest.mark.parametrize("damage", ["truncated", "one byte flipped"])
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(
-    tiny_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+    trained_copy: Path, trained_config: Config, capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
-    run = train(tiny_config(), folder=tmp_path / "run")
-    expected = outcome(run.folder)
-    last = run.folder / "checkpoints" / checkpoint.LAST
+    expected = outcome(trained_copy)
+    last = trained_copy / "checkpoints" / checkpoint.LAST
     content = last.read_bytes()
     flipped = content[:-1000] + bytes([content[-1000] ^ 16]) + content[-999:]
     last.write_bytes(content[:-1000] if damage == "truncated" else flipped)
-    again = train(tiny_config(), resume=True, folder=run.folder)
+    again = train(trained_config, resume=True, folder=trained_copy)
     assert "resuming from the checkpoint before:" in (said := " ".join(capsys.readouterr().err.split()))
     assert "last.safetensors: damaged" in said
     assert outcome(again.folder) == expected
 
 
 def test_lost_records_are_named_on_resume_and_the_training_goes_on(
-    tiny_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    trained_copy: Path, trained_config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = train(tiny_config(), folder=tmp_path / "run")
-    expected = outcome(run.folder)
-    metrics = run.folder / "metrics.jsonl"
+    expected = outcome(trained_copy)
+    metrics = trained_copy / "metrics.jsonl"
     metrics.write_bytes(metrics.read_bytes()[:-20])
-    again = train(tiny_config(), resume=True, folder=run.folder)
+    again = train(trained_config, resume=True, folder=trained_copy)
     assert "metrics.jsonl: no record of epoch 2; the training goes on" in " ".join(capsys.readouterr().err.split())
     assert [record["epoch"] for record in again.metrics] == [1]
     assert outcome(again.folder)["tensors"] == expected["tensors"]
     metrics.write_text('{"epoch": 1\n{"epoch": 2}\n')
     with pytest.raises(InputError, match=r"metrics\.jsonl: row 1 is damaged"):
-        train(tiny_config(), resume=True, folder=run.folder)
+        train(trained_config, resume=True, folder=trained_copy)
 
 
-def test_a_state_that_lacks_something_is_named_on_resume(tiny_config: MakeConfig, tmp_path: Path) -> None:
-    run = train(tiny_config(train__epochs=1), folder=tmp_path / "run")
+def test_a_state_that_lacks_something_is_named_on_resume(trained_copy: Path, trained_config: Config) -> None:
+    run = TrainingRun(trained_copy)
     tensors, info = checkpoint.read(run.checkpoints / checkpoint.LAST)
     del info["precision"]
     checkpoint.write(run.checkpoints / checkpoint.LAST, tensors, info)
     with pytest.raises(InputError, match=r"this version can resume \(it has no 'precision'\); start a new run"):
-        train(tiny_config(train__epochs=1), resume=True, folder=run.folder)
+        train(trained_config, resume=True, folder=run.folder)
 
 
 def test_a_run_that_was_stopped_is_not_finished_though_it_was_before(
-    tiny_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained_copy: Path, trained_config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = tiny_config(train__epochs=1)
-    run = train(config, folder=tmp_path / "run")
+    run = TrainingRun(trained_copy)
     assert run.finished
     for path in run.checkpoints.iterdir():
         path.unlink()
-    assert not stop_after(1, config, run.folder, signal.SIGTERM, monkeypatch, resume=True).finished
-    assert train(config, folder=run.folder, resume=True).finished
+    assert not stop_after(1, trained_config, run.folder, signal.SIGTERM, monkeypatch, resume=True).finished
+    assert train(trained_config, folder=run.folder, resume=True).finished
 
 
 def test_a_full_disk_is_named_and_leaves_the_old_checkpoint_whole(
@@ -309,13 +310,14 @@ def test_settings_that_cannot_work_are_refused_before_anything_is_trained(
 
 
 def test_a_run_that_could_not_begin_is_not_the_one_to_resume(
-    tiny_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Path, trained_config: Config, tiny_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    begun = train(tiny_config())
+    begun = Path("runs/train/tiny-1")
+    shutil.copytree(trained, begun)
     with pytest.raises(InputError, match="magic"):
         train(tiny_config(method__name="magic"))
-    assert train(tiny_config(), resume=True).folder == begun.folder
+    assert train(trained_config, resume=True).folder == begun
 
 
 def test_what_a_user_keeps_in_a_runs_folder_outlives_a_failed_start(tiny_config: MakeConfig, tmp_path: Path) -> None:
@@ -342,14 +344,16 @@ def test_a_run_goes_on_with_more_readers_than_it_began_with(
     assert train(tiny_config(data__workers=2, data__cache_gigabytes=0.5), resume=True, folder=tmp_path / "run").finished
 
 
-def test_resuming_with_other_settings_is_refused_by_name(tiny_config: MakeConfig, tmp_path: Path) -> None:
-    run = train(tiny_config(), folder=tmp_path / "run")
+def test_resuming_with_other_settings_is_refused_by_name(
+    trained_copy: Path, trained_config: Config, tiny_config: MakeConfig, tmp_path: Path
+) -> None:
+    other = tiny_config(train__schedule="onecycle", train__learning_rate=0.1)
     with pytest.raises(InputError, match=r"train\.learning_rate: 0\.0001 then, 0\.1 now"):
-        train(tiny_config(train__learning_rate=0.1), resume=True, folder=run.folder)
+        train(other, resume=True, folder=trained_copy)
     with pytest.raises(InputError, match="holds a run already"):
-        train(tiny_config(), folder=run.folder)
+        train(trained_config, folder=trained_copy)
     with pytest.raises(InputError, match="no run to resume; start it without resuming"):
-        train(tiny_config(), resume=True, folder=tmp_path / "nowhere")
+        train(trained_config, resume=True, folder=tmp_path / "nowhere")
 
 
 def test_resuming_without_an_option_that_was_there_is_refused(tiny_config: MakeConfig, tmp_path: Path) -> None:

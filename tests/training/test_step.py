@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,11 @@ import torch
 from lightning_fabric import Fabric
 
 from gbdgc import checkpoint
-from gbdgc.config import Config
 from gbdgc.data.loading import Batch
 from gbdgc.methods import METHODS, MethodOptions, build_method
 from gbdgc.models import BACKBONES, build_network
-from gbdgc.training import step, train
+from gbdgc.training import TrainingRun, step, train
 from gbdgc.training.step import Runner, backward
-
-MakeConfig = Callable[..., Config]
 
 
 def make_batch(size: int = 6, side: int = 64, cell: int = 8) -> Batch:
@@ -95,16 +91,22 @@ def test_every_method_trains_with_every_backbone_for_two_steps(method: str, back
     assert all(changed)
 
 
+WHOLE_BATCH = ["model.dropout=0", "train.epochs=1", "train.batch_size=12", "method.semantic=1", "method.style=1"]
+
+
+@pytest.fixture(scope="module")
+def one(tiny_file: Path, tmp_path_factory: pytest.TempPathFactory) -> TrainingRun:
+    """A run of one process."""
+    return train(tiny_file, WHOLE_BATCH, folder=tmp_path_factory.mktemp("one") / "run")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["devices", "torchrun"])
 def test_two_processes_with_half_the_batch_each_are_one_with_the_whole(
-    tiny_config: MakeConfig, tiny_file: Path, tmp_path: Path, launcher: str
+    one: TrainingRun, tiny_file: Path, tmp_path: Path, launcher: str
 ) -> None:
-    overrides = ["model.dropout=0", "train.epochs=1", "train.batch_size=12", "method.semantic=1", "method.style=1"]
-    options = dict(pair.split("=") for pair in overrides)
-    one = train(tiny_config(**{key.replace(".", "__"): options[key] for key in options}), folder=tmp_path / "one")
     two = tmp_path / "two"
-    arguments = ["train", str(tiny_file), *overrides, "--out", str(two)]
+    arguments = ["train", str(tiny_file), *WHOLE_BATCH, "--out", str(two)]
     start = {
         "devices": [sys.executable, "-m", "gbdgc", *arguments, "--devices", "2"],
         "torchrun": [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "-m", "gbdgc", *arguments],

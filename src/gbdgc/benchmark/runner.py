@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gbdgc import __version__
 from gbdgc.benchmark.declaration import Cell, Job, Settings
@@ -30,8 +30,39 @@ class Interrupted(Exception):
     """A signal stopped a training, which is saved; the benchmark continues there when it is started again."""
 
 
-def run_benchmark(name: str, settings: Settings) -> list[Cell]:
-    """Run the cells that are missing and return all of them."""
+class Task(NamedTuple):
+    """A cell that is to be run."""
+
+    benchmark: str
+    job: Job
+    target: str | None
+    seed: int
+    settings: Settings
+
+    @property
+    def config(self) -> Config:
+        """What is trained for it."""
+        return self.settings.config_of(self.job, self.seed)
+
+    @property
+    def path(self) -> Path:
+        """The file of its result."""
+        parts = (self.job.source, self.target or "itself", self.job.variant)
+        name = f"{'-'.join(map(file_name, parts))}-seed{self.seed}.json"
+        return cells_folder(self.settings.out, self.benchmark) / name
+
+    @property
+    def run_folder(self) -> Path:
+        """Where its training lies; cells that share one cannot run side by side."""
+        return Path(self.settings.runs) / f"{file_name(self.job.source)}-seed{self.seed}-{_fingerprint(self.config)}"
+
+    def __str__(self) -> str:
+        where = f" → {self.target}" if self.target else ""
+        return f"{self.job.source}{where}, {self.job.variant}, seed {self.seed}"
+
+
+def plan_benchmark(name: str, settings: Settings) -> list[Task]:
+    """Return all cells of a benchmark, done or not."""
     benchmark = find_benchmark(name)
     jobs = benchmark.jobs(list(settings.data), lambda source: len(settings.source(source)))
     jobs = _only(settings.sources, "source", jobs, name)
@@ -40,24 +71,35 @@ def run_benchmark(name: str, settings: Settings) -> list[Cell]:
         raise InputError(
             name, f"looks at the last {benchmark.least_epochs} epochs, and there are {epochs}", "train for more"
         )
-    cells = [(job, target, seed) for seed in settings.seeds for job in jobs for target in job.targets or (None,)]
+    return [
+        Task(name, job, target, seed, settings)
+        for seed in settings.seeds
+        for job in jobs
+        for target in job.targets or (None,)
+    ]
+
+
+def run_benchmark(name: str, settings: Settings) -> list[Cell]:
+    """Run the cells that are missing and return all of them."""
+    tasks = plan_benchmark(name, settings)
     done = []
-    for number, (job, target, seed) in enumerate(cells, start=1):
-        config = settings.config_of(job, seed)
-        parts = (job.source, target or "itself", job.variant)
-        path = cells_folder(settings.out, name) / f"{'-'.join(map(file_name, parts))}-seed{seed}.json"
-        cell = _finished_cell(path, config, settings.engine)
+    for number, task in enumerate(tasks, start=1):
+        cell = finished_cell(task)
         if cell is None:
-            where = f" → {target}" if target else ""
-            stderr.print(f"cell {number} of {len(cells)}: {job.source}{where}, {job.variant}, seed {seed}")
-            folder = Path(settings.runs) / f"{file_name(job.source)}-seed{seed}-{_fingerprint(config)}"
-            run = _trained(config, folder)
-            cell = _describe(name, job, target, config, settings, run)
-            cell |= benchmark.measure(run, job.source, target, settings)
-            with atomic_write(path, "w") as file:
-                json.dump(cell, file, indent=2)
+            stderr.print(f"cell {number} of {len(tasks)}: {task}")
+            cell = run_cell(task)
         done.append(cell)
     return done
+
+
+def run_cell(task: Task) -> Cell:
+    """Train what a cell needs, or resume that, measure it and write the result."""
+    run = _trained(task.config, task.run_folder)
+    cell = _describe(task.benchmark, task.job, task.target, task.config, task.settings, run)
+    cell |= find_benchmark(task.benchmark).measure(run, task.job.source, task.target, task.settings)
+    with atomic_write(task.path, "w") as file:
+        json.dump(cell, file, indent=2)
+    return cell
 
 
 def build_tables(name: str, cells: Sequence[Cell]) -> list[Table]:
@@ -93,7 +135,9 @@ def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
     return Path(out) / benchmark / "cells"
 
 
-def _finished_cell(path: Path, config: Config, engine: str | None) -> Cell | None:
+def finished_cell(task: Task) -> Cell | None:
+    """Return the result of a cell, None where it has not been run; one made with other settings is an error."""
+    path, config, engine = task.path, task.config, task.settings.engine
     if not path.exists():
         return None
     cell: Cell = json.loads(path.read_text(encoding="utf-8"))

@@ -3,11 +3,12 @@
 import os
 import sys
 from io import TextIOWrapper
+from typing import NoReturn
 
 from cyclopts import App
 
 from gbdgc import __version__
-from gbdgc.errors import InputError, UsageError
+from gbdgc.errors import InputError, UsageError, missing_extra
 
 app = App(
     name="gbdgc",
@@ -29,23 +30,31 @@ app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verif
 app.command("gbdgc.cli.doctor:doctor", help="Say what works here, and what to do about what does not.")
 
 
-def main() -> None:
-    """Run the command line: 0 done, 1 an input failed, 2 wrong usage."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line, or these arguments: 0 done, 1 an input failed, 2 wrong usage."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")  # names of files need not be text
     try:
-        app()
+        app(arguments)
     except InputError as error:
-        from rich.markup import escape
-
-        from gbdgc.progress import stderr
-
-        # A file name may hold brackets, which are markup to rich.
-        stderr.print("[bold red]error:[/]", escape(str(error)), soft_wrap=True)
-        sys.exit(2 if isinstance(error, UsageError) else 1)
+        _exit_with(error)
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        _exit_with(missing)
     except BrokenPipeError:
         # The reader of our stdout went away (`| head`): not an error, and nothing may be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _exit_with(error: InputError) -> NoReturn:
+    from rich.markup import escape
+
+    from gbdgc.progress import stderr
+
+    # A file name may hold brackets, which are markup to rich.
+    stderr.print("[bold red]error:[/]", escape(str(error)), soft_wrap=True)
+    sys.exit(2 if isinstance(error, UsageError) else 1)

@@ -34,6 +34,9 @@ def benchmark(
     tables_only: Annotated[bool, Parameter(negative=())] = False,
     pages: Annotated[list[Path] | None, Parameter(negative="", consume_multiple=True)] = None,
     format: Literal["table", "csv", "markdown", "latex"] = "table",
+    cluster: str | None = None,
+    cores: int = 1,
+    gpus: float = 0,
 ) -> None:
     """Fill the tables of the paper, beside its own numbers.
 
@@ -70,6 +73,13 @@ def benchmark(
         Pages of Markdown with the comments "gbdgc benchmark OUT/NAME" and "end": the tables are put in between.
     format
         What stdout gets; the files in --out have all forms but the first.
+    cluster
+        Run the cells side by side on Ray: "local" for the cores of this machine, "auto", or HOST:PORT of a cluster's
+        head. Data, --out and --runs must be in folders that every node has.
+    cores
+        Of each training on a cluster.
+    gpus
+        Of each training on a cluster.
     """
     from gbdgc.memory import keep_freed_memory
 
@@ -93,7 +103,12 @@ def benchmark(
         )
         keep_freed_memory()
         try:
-            run_benchmark(name, settings)
+            if cluster is None:
+                run_benchmark(name, settings)
+            else:
+                from gbdgc.cluster.benchmarking import benchmark_on_cluster
+
+                benchmark_on_cluster(name, settings, cluster=cluster, cores=cores, gpus=gpus)
         except Interrupted as stopped:
             stderr.print(f"stopped and saved in {stopped}; the same command continues", soft_wrap=True, markup=False)
             sys.exit(130)

@@ -32,14 +32,17 @@ def count(
     zones: Path | None = None,
     every: str = "1s",
     seconds: Annotated[float | None, Parameter(validator=Number(gt=0))] = None,
+    smooth: Annotated[float | None, Parameter(validator=Number(gte=0))] = None,
     format: Literal["table", "json", "csv"] = "table",
-    out: Path | None = None,
+    out: str | None = None,
     overlays: bool = True,
+    codec: Literal["h264", "vp9", "mpeg4"] | None = None,
     density: Flag = False,
     points: Flag = False,
     recursive: Flag = False,
     resume: Flag = False,
     max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = MAX_PIXELS,
+    cluster: str | None = None,
 ) -> None:
     """Count people in pictures, folders, videos, cameras and streams.
 
@@ -64,12 +67,16 @@ def count(
         Time between the frames of a video to count: 1s, 500ms, 2min; 0 counts each.
     seconds
         Stop a video or stream after so many; a live stream runs until Ctrl-C otherwise.
+    smooth
+        Half-life of the smoothed count of a video, in seconds (1.5 unless given); also write it on the overlay.
     format
         What to print: a table, one JSON object per line, or CSV.
     out
         The folder for the results; otherwise runs/count/NAME-N.
     overlays
         Draw each picture, and each video, with the density over it.
+    codec
+        Of the annotated videos; unless given, one that needs no GPL encoder.
     density
         Also save the density of each picture, as .npz.
     points
@@ -80,10 +87,18 @@ def count(
         Go on with the newest run of this name, or with the one in --out, and leave out what is counted there.
     max_pixels
         Refuse larger pictures, and videos of larger pictures.
+    cluster
+        Count on Ray: "local" for the cores of this machine, "auto", or HOST:PORT of a cluster's head. Sources and --out
+        may then be URIs (s3://, gs://, hdfs://); --out gets a Parquet table, and the same command continues a job.
     """
     _check_usage(sources)
     if seconds is not None and not math.isfinite(seconds):
         raise UsageError(f"--seconds {seconds}", "not a time", "leave it out to go on to the end, or until Ctrl-C")
+    if cluster is not None:
+        if density or points or seconds is not None or format != "table":
+            raise UsageError("--cluster", "makes a table only", "leave out --density, --points, --seconds and --format")
+        _count_on_cluster(cluster, sources, weights, engine, tile, zones, every, out, recursive, max_pixels)
+        return
     from gbdgc.cli.count_output import Messages, printer, say
     from gbdgc.counting import Counter, count_sources, find_sources, load_zones
     from gbdgc.counting.sinks import ERRORS, Densities, HeadFiles, Overlays, ResultsFolder, Sink
@@ -120,11 +135,14 @@ def count(
         "every": interval,
         "seconds": seconds,
     }
-    sinks: list[Sink] = [*([Overlays(points=points)] if overlays else []), *([Densities()] if density else [])]
-    sinks += [HeadFiles()] if points else []
+    sinks: list[Sink] = [
+        *([Overlays(codec=codec, smoothed=smooth is not None, points=points)] if overlays else []),
+        *([Densities()] if density else []),
+        *([HeadFiles()] if points else []),
+    ]
     stopped = False
     with (
-        ResultsFolder.open(_run_name(sources[0]), settings, out, sinks, resume=resume) as run,
+        ResultsFolder.open(_run_name(sources[0]), settings, Path(out) if out else None, sinks, resume=resume) as run,
         progress_bar() as bar,
     ):
         work = run.left(work) if listed else list(run.left(work))
@@ -137,6 +155,7 @@ def count(
             zones=areas,
             every=interval,
             seconds=seconds,
+            **({} if smooth is None else {"half_life": smooth}),
             counted=run.begun,
             report=lambda text: say("warning", text),
         )
@@ -157,6 +176,51 @@ def count(
     # Where stdout is for machines, where the results are is for stderr.
     (stdout if format == "table" else stderr).print(f"results: {run.folder}", markup=False, soft_wrap=True)
     sys.exit(130 if stopped else 1 if run.failed else 0)
+
+
+def _count_on_cluster(
+    cluster: str,
+    sources: tuple[str, ...],
+    weights: Path | None,
+    engine: EngineName | None,
+    tile: int | None,
+    zones: Path | None,
+    every: str,
+    out: str | None,
+    recursive: bool,
+    max_pixels: int,
+) -> None:
+    from gbdgc.cluster import count_on_cluster
+    from gbdgc.counting import load_zones
+    from gbdgc.counting.video import parse_every
+    from gbdgc.progress import stderr, stdout
+
+    if out is None:
+        raise UsageError("--cluster", "needs to know where the table goes", "name a folder or a URI by --out")
+    with wrong_option():
+        interval = parse_every(every)
+    try:
+        done = count_on_cluster(
+            sources,
+            out,
+            cluster=cluster,
+            weights=weights,
+            engine=engine,
+            tile=tile,
+            zones=load_zones(zones) if zones is not None else (),
+            every=interval,
+            recursive=recursive,
+            max_pixels=max_pixels,
+        )
+    except KeyboardInterrupt:
+        stderr.print("stopped: the same command continues")
+        sys.exit(130)
+    parts = [f"{done.counted:,} counted"]
+    parts += [f"{done.kept:,} counted before"] if done.kept else []
+    parts += [f"{done.failed:,} failed, in the rows with an error"] if done.failed else []
+    stderr.print("; ".join(parts), soft_wrap=True)
+    stdout.print(f"results: {done.out}", markup=False, soft_wrap=True)
+    sys.exit(1 if done.failed else 0)
 
 
 def _check_film(every: str, interval: float) -> None:

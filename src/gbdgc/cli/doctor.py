@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 EXTRAS = {
+    "torch": "to train, and to count with the bundled model",
+    "onnx": "to count with exported models, without torch",
     "video": "to count in videos and streams",
     "serve": "for gbdgc serve",
-    "export": "for gbdgc export and --engine onnx",
+    "export": "for gbdgc export",
     "openvino": "for --engine openvino",
     "parquet": "to read parquet",
+    "ray": "for --cluster: counting and benchmarks on many machines",
     "track": "for train.tensorboard=true",
 }
 """What the packages of each extra are for; which packages these are, the installed package itself says."""

@@ -17,7 +17,7 @@ _MAX_DRIFT = 0.02
 def export(
     weights: Path,
     *,
-    to: Literal["onnx", "openvino"],
+    to: Literal["onnx", "openvino", "safetensors"],
     int8: Annotated[bool, Parameter(negative=())] = False,
     calibrate: Path | None = None,
     out: Path | None = None,
@@ -30,7 +30,7 @@ def export(
     weights
         A run's folder or a model file.
     to
-        The runtime.
+        The runtime; safetensors is this package's own file, with its weights in 16 bits.
     int8
         Convert to 8 bits, which is faster and less exact; wants --calibrate.
     calibrate
@@ -40,7 +40,7 @@ def export(
     force
         Keep an 8-bit model whose counts drift by more than 2 %.
     """
-    from gbdgc.checkpoint import model_file
+    from gbdgc.checkpoint import model_file, save_half
     from gbdgc.counting.engines import EXPORT_SUFFIXES
     from gbdgc.counting.export import export as write_export
     from gbdgc.counting.export import measure_drift
@@ -52,8 +52,11 @@ def export(
     if int8 and calibrate is None:
         raise UsageError("--int8 wants --calibrate DIR", "a folder of some tens of pictures like those to be counted")
     file = model_file(weights)
-    suffix = EXPORT_SUFFIXES[to]
-    out = out or file.with_name(f"{file.stem}{'-int8' if int8 else ''}{suffix}")
+    if to == "safetensors" and int8:
+        raise UsageError("--int8", "this package's own files have 16 bits", "leave it out, or take onnx or openvino")
+    suffix = EXPORT_SUFFIXES.get(to, ".safetensors")
+    kind = "-int8" if int8 else "-half" if to == "safetensors" else ""
+    out = out or file.with_name(f"{file.stem}{kind}{suffix}")
     if out.is_dir():
         raise UsageError(f"--out {out}", "a folder", f"name a file, such as {out / file.stem}{suffix}")
     if out.suffix != suffix:
@@ -62,7 +65,10 @@ def export(
     with folder_beside(out) as folder:
         made = folder / out.name
         with stderr.status(f"exporting for {to}"):
-            write_export(file, made, calibration=calibration if int8 else None)
+            if to == "safetensors":
+                save_half(file, made)
+            else:
+                write_export(file, made, calibration=calibration if int8 else None)
         with stderr.status(f"counting {len(check)} pictures by torch and by {to}"):
             drift = measure_drift(file, made, check)
         stdout.print(

@@ -28,8 +28,10 @@ def serve(
     port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8000,
     token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
     max_upload: Annotated[float, Parameter(validator=_positive)] = 20.0,
-    max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = 50_000_000,
+    max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = 16_000_000,
     queue: Annotated[int, Parameter(validator=Number(gte=1))] = 16,
+    client_share: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.5,
+    max_connections: Annotated[int, Parameter(validator=Number(gte=16))] = 512,
     timeout: Annotated[float, Parameter(validator=_positive)] = 30.0,
     threads: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
 ) -> None:
@@ -52,7 +54,11 @@ def serve(
     max_pixels
         Refuse larger pictures.
     queue
-        Requests under way at one time; further ones are answered 503.
+        Pictures waiting or being counted at one time; further ones are answered 503.
+    client_share
+        The part of the queue and of the connections that one client's address may hold.
+    max_connections
+        Open connections; beyond them the one that has been idle longest is closed.
     timeout
         Seconds that an upload may take, and then a count; what takes longer is given up.
     threads
@@ -61,14 +67,20 @@ def serve(
     from gbdgc.counting.engines import require
     from gbdgc.progress import stderr, stdout
 
-    uvicorn = require("uvicorn", "serve")
-    for module in ("fastapi", "python_multipart", "prometheus_client"):
+    for module in ("uvicorn", "fastapi", "python_multipart", "prometheus_client"):
         require(module, "serve")
 
     from gbdgc.counting import Counter
-    from gbdgc.server import Limits, create_app
+    from gbdgc.server import Limits, Server, create_app
 
-    limits = Limits(round(max_upload * 1e6), max_pixels, queue, timeout)
+    limits = Limits(
+        upload_bytes=round(max_upload * 1e6),
+        pixels=max_pixels,
+        queue=queue,
+        client_share=client_share,
+        connections=max_connections,
+        seconds=timeout,
+    )
     token = token if token is None else token.strip()  # files of environment variables may end in spaces
     if token == "":
         raise InputError("--token", "it is empty", "give one, or leave it out for a service open to all who reach it")
@@ -78,16 +90,15 @@ def serve(
         listener = _bind(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
     app = create_app(Counter.load(weights, engine=engine, threads=threads), limits=limits, token=token)
     # A stop waits as long as what is in the queue may take, an upload and then a count; what is left is given up.
-    settings = uvicorn.Config(
-        app, log_config=_log_to_stderr(), server_header=False, timeout_graceful_shutdown=round(2 * timeout) + 1
-    )
+    stop = round(2 * timeout) + 1
+    server = Server(app, limits, log_config=_log_to_stderr(), server_header=False, timeout_graceful_shutdown=stop)
     name = f"[{host}]" if ":" in host else host
     with _named(host, port):  # two that were bound at the same time find out here
         listener.listen(128)  # callers queue from now on, so the address may be told before the server runs
     stdout.print(f"http://{name}:{listener.getsockname()[1]}", soft_wrap=True)
     if token is None and not host.startswith("127.") and host not in {"localhost", "::1"}:
         stderr.print("anyone who reaches this address can use the service: set GBDGC_TOKEN to change that")
-    uvicorn.Server(settings).run(sockets=[listener])
+    server.run(sockets=[listener])
 
 
 def _bind(host: str, port: int) -> socket.socket:

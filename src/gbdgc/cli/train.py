@@ -1,9 +1,14 @@
 """`gbdgc train`."""
 
+import os
 import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from gbdgc.errors import UsageError
 
@@ -13,6 +18,7 @@ def train(
     *overrides: str,
     resume: bool = False,
     devices: int = 1,
+    max_restarts: Annotated[int, Parameter(validator=Number(gte=0))] = 0,
     budget: str | None = None,
     out: Path | None = None,
 ) -> None:
@@ -29,6 +35,8 @@ def train(
         Go on with the newest run of this name, or with the one in --out.
     devices
         Processes on this machine.
+    max_restarts
+        With --devices: how often to go on from the last checkpoint by itself when a process dies. Needs --out.
     budget
         Train for about this long, such as 90s, 30m or 8h: the number of epochs is made to fit.
     out
@@ -40,6 +48,21 @@ def train(
     from gbdgc.training.run import is_first_process
 
     seconds = None if budget is None else _seconds(budget)
+    if max_restarts and (out is None or devices < 2):
+        raise UsageError(
+            "--max-restarts", "it goes on with a run of several processes in --out", "give --devices and --out"
+        )
+    if devices > 1 and "LOCAL_RANK" not in os.environ:
+        from gbdgc.config import load_config
+        from gbdgc.training.checks import check_settings
+        from gbdgc.training.elastic import run_processes
+
+        if budget is not None:
+            raise UsageError("--budget", "it is measured on one process", "give train.epochs instead")
+        check_settings(load_config(config, overrides))  # once, rather than in each of the processes
+        options = [*(["--out", str(out)] if out else []), *(["--resume"] if resume else [])]
+        arguments = ["train", config, *overrides, "--devices", str(devices), *options]
+        sys.exit(run_processes(arguments, devices, max_restarts))
     keep_freed_memory()
     first = is_first_process()  # asked before the others are started
     run = run_training(config, overrides, resume=resume, devices=devices, folder=out, budget=seconds)

@@ -139,13 +139,28 @@ class Counter:
         """
         yield from _results(self, [Source(source, moving=True)], every=every, **options)
 
-    def count_together(self, images: Sequence[RGB], *, check: Callable[[], None] | None = None) -> list[Result]:
-        """Count pictures of one size together; ``check`` is called before each window, and may raise to give up."""
+    def count_together(
+        self,
+        images: Sequence[RGB],
+        *,
+        size: tuple[int, int] | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> list[Result]:
+        """Count pictures of one size together.
+
+        Parameters
+        ----------
+        images : of one size.
+        size : their own width and height, where they were decoded at a smaller size; results are in pixels of these.
+        check : called before each window, and may raise to give up.
+        """
         started = time.perf_counter()
-        height, width = images[0].shape[:2]
-        stride = 1 if height * width <= _FINE_PIXELS else _COARSE_STRIDE
+        height, width = images[0].shape[:2] if size is None else size[::-1]
         seen = [limit_side(image, self.max_side) for image in images]
-        if seen[0].shape == images[0].shape:
+        full_size = seen[0].shape[:2] == (height, width)
+        # What was made smaller has no finer detail to keep.
+        stride = 1 if height * width <= (_FINE_PIXELS if full_size else _FINE_PIXELS // 4) else _COARSE_STRIDE
+        if full_size:
             cells = tiling.count_cells(self.engine, seen, stride=stride, tile=self.tile, check=check)
         else:
             densities = tiling.count_cells(self.engine, seen, tile=self.tile, check=check)
@@ -154,7 +169,13 @@ class Counter:
         milliseconds = 1000 * (time.perf_counter() - started) / len(images)
         shape = {"width": width, "height": height, "stride": stride}
         return [
-            Result(own, **shape, image=image, milliseconds=milliseconds, **verdict)
+            Result(
+                own,
+                **shape,
+                image=image if image.shape[:2] == (height, width) else None,
+                milliseconds=milliseconds,
+                **verdict,
+            )
             for own, image, verdict in zip(cells, images, verdicts, strict=True)
         ]
 

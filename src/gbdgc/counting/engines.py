@@ -6,6 +6,7 @@ Every engine takes normalised images (B, 3, H, W), float32, sides multiples of 1
 
 import json
 import os
+import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -142,7 +143,7 @@ class OnnxEngine:
     name, batch = "onnx", 1
 
     def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
-        runtime = require("onnxruntime", "export")
+        runtime = require("onnxruntime", "onnx")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads or _allowed_cores()
         provider = f"{(device or 'cpu').upper()}ExecutionProvider"
@@ -247,11 +248,22 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import a runtime, or say which extra brings it."""
+    """Import a runtime, or say which extra brings it; none of them is left to report on its use."""
+    _silence_telemetry()
     try:
         return import_module(module)
     except ImportError as error:
         raise InputError("", f"{module} is not installed", install_advice(extra)) from error
+
+
+def _silence_telemetry() -> None:
+    """Keep the runtimes from sending usage data to their makers, which all of them do unless told before the import.
+
+    OpenVINO and NNCF send by a package of its own, and do without where it cannot be imported; onnxruntime sends from
+    its native code, and reads this variable once.
+    """
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 def exported_for(path: Path) -> str | None:

@@ -24,7 +24,7 @@ from gbdgc.files import folder_beside
 from gbdgc.models import Network
 from gbdgc.models.weights import cache_folder
 
-_FORMAT = 1
+_FORMAT = 2
 """In the names of cached exports: another number where the graph changes."""
 _KEPT_EXPORTS = 16
 _log = logging.getLogger(__name__)

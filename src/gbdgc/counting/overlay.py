@@ -54,7 +54,9 @@ def blend(result: "Result", alpha: float, peak: float | None = None, *, points: 
     return picture
 
 
-def annotate(result: "Result", alpha: float, peak: float | None = None, *, points: bool = False) -> Image.Image:
+def annotate(
+    result: "Result", alpha: float, peak: float | None = None, *, smoothed: bool = False, points: bool = False
+) -> Image.Image:
     """Return the picture under its density, dots and zones, above a footer with the number and the colour bar."""
     heat = _heat(result)
     peak = peak or heat.peak
@@ -67,7 +69,7 @@ def annotate(result: "Result", alpha: float, peak: float | None = None, *, point
     _draw_zones(picture, result, unit)
     whole = Image.new("RGB", (width, picture.height + round(60 * unit)), _FOOTER)
     whole.paste(picture, ((width - picture.width) // 2, 0))
-    _draw_footer(whole, picture.height, result, peak, heat.square, unit)
+    _draw_footer(whole, picture.height, result, peak, heat.square, unit, smoothed=smoothed)
     return whole
 
 
@@ -191,7 +193,9 @@ def _picture(result: "Result", min_side: int) -> Image.Image:
     return Image.fromarray(result.image).resize(size, Image.Resampling.BICUBIC, reducing_gap=2.0)
 
 
-def _draw_footer(whole: Image.Image, top: int, result: "Result", peak: float, square: int, unit: float) -> None:
+def _draw_footer(
+    whole: Image.Image, top: int, result: "Result", peak: float, square: int, unit: float, *, smoothed: bool
+) -> None:
     """Write the number on the left, of a frame also its time, and draw the colour bar on the right."""
     draw = ImageDraw.Draw(whole)
     margin, middle = 18 * unit, top + 30 * unit
@@ -201,7 +205,9 @@ def _draw_footer(whole: Image.Image, top: int, result: "Result", peak: float, sq
     draw.text((end + 9 * unit, middle + 1 * unit), people, _DIM, _font(17 * unit), anchor="lm")
     if result.time is not None:
         end += 9 * unit + draw.textlength(people, _font(17 * unit))
-        lines = [clock(result.time), *([f"smoothed {result.smoothed:,.0f}"] if result.smoothed is not None else [])]
+        lines = [clock(result.time)]
+        if smoothed and result.smoothed is not None:
+            lines.append(f"smoothed {result.smoothed:,.0f}")
         place = end + 24 * unit, middle + 1 * unit
         draw.multiline_text(place, "\n".join(lines), _DIM, _font(12.5 * unit), anchor="lm", spacing=5 * unit)
 

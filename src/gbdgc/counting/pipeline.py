@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gbdgc.counting.result import Result
 from gbdgc.counting.sources import Picture, Source, open_picture, picture_name
-from gbdgc.counting.video import Smoother, frames, public_name
+from gbdgc.counting.video import HALF_LIFE, Smoother, frames, public_name
 from gbdgc.counting.zones import Zone
+from gbdgc.data.decoding import Decoded
 from gbdgc.data.images import RGB
 from gbdgc.data.prefetch import made_ahead
 from gbdgc.errors import InputError
@@ -75,11 +76,12 @@ Outcome = Result | Failure | Video
 
 def count_sources(
     counter: "Counter",
-    sources: Iterable[Source | Picture],
+    sources: Iterable[Source | Picture | Decoded],
     *,
     zones: Sequence[Zone] = (),
     every: float = 1.0,
     seconds: float | None = None,
+    half_life: float = HALF_LIFE,
     counted: Mapping[str, Sequence[Moment]] | None = None,
     check: Callable[[], None] | None = None,
     report: Callable[[str], None] = _log.warning,
@@ -102,6 +104,8 @@ def count_sources(
         Seconds between the frames of a video to count; 0 counts each.
     seconds
         Stop a video after so many. A live source has no end otherwise, and must then be the only one.
+    half_life
+        Seconds after which an old count weighs half as much in the smoothed one; 0 leaves a running median.
     counted
         The counts of an earlier run in a video, by the source's name without password: the video continues after
         the last of them.
@@ -118,14 +122,15 @@ def count_sources(
     read = partial(_read, max_pixels=counter.max_pixels)
     with closing(made_ahead(read, sources, workers=int((number or 0) > 1), ahead=1)) as opened:
         for each in opened:
-            if not isinstance(each, _Opened) or (waiting and waiting[0].image.shape != each.image.shape):
+            if not isinstance(each, _Opened) or (waiting and not waiting[0].is_like(each)):
                 yield from _count_pictures(counter, waiting, zones, check)
                 waiting = []
             if isinstance(each, Failure):
                 yield each
             elif isinstance(each, Source):
                 before = (counted or {}).get(public_name(each.name), ())
-                yield from _count_video(counter, each, zones, every, before, check, options, alone=number == 1)
+                video = Video(public_name(each.name), smooth=Smoother(half_life))
+                yield from _count_video(counter, each, video, zones, every, before, check, options, alone=number == 1)
             else:
                 waiting.append(each)
                 # Not when the next one comes: it may be long in coming, as from a folder that is watched.
@@ -138,10 +143,16 @@ def count_sources(
 class _Opened(NamedTuple):
     image: RGB
     name: str | None
+    size: tuple[int, int] | None = None
+
+    def is_like(self, other: "_Opened") -> bool:
+        return self.image.shape == other.image.shape and self.size == other.size
 
 
-def _read(source: Source | Picture, max_pixels: int) -> "_Opened | Source | Failure":
+def _read(source: Source | Picture | Decoded, max_pixels: int) -> "_Opened | Source | Failure":
     """Read a picture; a video is opened later, when its turn comes."""
+    if isinstance(source, Decoded):
+        return _Opened(source.image, None, (source.width, source.height))
     picture: Any = source
     if isinstance(source, Source):
         if source.problem is not None:
@@ -159,7 +170,9 @@ def _count_pictures(
     counter: "Counter", pictures: Sequence[_Opened], zones: Sequence[Zone], check: Callable[[], None] | None
 ) -> Generator[Result, None, None]:
     """Count pictures of one size together."""
-    results = counter.count_together([picture.image for picture in pictures], check=check) if pictures else []
+    if not pictures:
+        return
+    results = counter.count_together([picture.image for picture in pictures], size=pictures[0].size, check=check)
     for picture, result in zip(pictures, results, strict=True):
         yield replace(result.with_zones(zones) if zones else result, source=picture.name)
 
@@ -167,6 +180,7 @@ def _count_pictures(
 def _count_video(
     counter: "Counter",
     source: Source,
+    video: Video,
     zones: Sequence[Zone],
     every: float,
     before: Sequence[Moment],
@@ -176,7 +190,6 @@ def _count_video(
     alone: bool,
 ) -> Generator[Outcome, None, None]:
     """Count the frames of a video, camera or stream, after those that were counted before."""
-    video = Video(public_name(source.name))
     try:
         after = {"after": before[-1].time} if before else {}
         with closing(frames(source.name, every, **(after | dict(options)))) as reader:

@@ -194,9 +194,11 @@ class Result:
         """
         return np.asarray(blend(self, alpha, peak, points=points))
 
-    def annotated(self, alpha: float = 0.6, *, peak: float | None = None, points: bool = False) -> NDArray[np.uint8]:
-        """Return the overlay with its zones, and below it the number and a colour bar."""
-        return np.asarray(annotate(self, alpha, peak, points=points))
+    def annotated(
+        self, alpha: float = 0.6, *, peak: float | None = None, smoothed: bool = False, points: bool = False
+    ) -> NDArray[np.uint8]:
+        """Return the overlay with its zones, and below it the number, smoothed too if asked, and a colour bar."""
+        return np.asarray(annotate(self, alpha, peak, smoothed=smoothed, points=points))
 
     def plot(self, ax: "Axes | None" = None, alpha: float = 0.6, *, points: bool = False) -> "Axes":
         """Draw the overlay with a colour bar into matplotlib axes, new ones unless given, and return them."""

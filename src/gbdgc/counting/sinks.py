@@ -88,12 +88,22 @@ class HeadFiles:
 
 
 class Overlays:
-    """Each picture with the density over it, and one annotated video of all frames of a video."""
+    """Each picture with the density over it, and one annotated video of all frames of a video.
+
+    Parameters
+    ----------
+    codec
+        Of the annotated video, as `VideoWriter` takes it.
+    smoothed
+        Also write the smoothed count on each frame.
+    points
+        Also draw a dot at each head.
+    """
 
     kind = "overlay"
 
-    def __init__(self, *, points: bool = False) -> None:
-        self._points = points
+    def __init__(self, *, codec: str | None = None, smoothed: bool = False, points: bool = False) -> None:
+        self._codec, self._smoothed, self._points = codec, smoothed, points
         self._film: VideoWriter | None = None
         self._began = self._peak = 0.0
 
@@ -104,10 +114,10 @@ class Overlays:
             return f"overlays/{stem}.jpg"
         name, time = f"overlays/{stem}.mp4", result.time or 0.0
         self._peak = max(self._peak, peak_of(result))
-        picture = result.annotated(peak=self._peak, points=self._points)
+        picture = result.annotated(peak=self._peak, smoothed=self._smoothed, points=self._points)
         if self._film is None:
             height, width = picture.shape[:2]
-            self._film = VideoWriter(folder / name, result.video.rate, (width, height))
+            self._film = VideoWriter(folder / name, result.video.rate, (width, height), self._codec)
             self._began = time
         self._film.write(picture, time - self._began)
         return name
@@ -141,7 +151,7 @@ class ResultsFolder:
 
     def __init__(self, folder: Path, zones: Sequence[str] = (), sinks: Sequence[Sink] = ()) -> None:
         self.folder, self.sinks = folder, sinks
-        self.columns = (*_COLUMNS_BEFORE_ZONES, *(ZONE + name for name in zones), *_COLUMNS_AFTER_ZONES)
+        self.columns = count_columns(zones)
         self.counted = self.kept = self.failed = 0
         self._names: defaultdict[str, int] = defaultdict(int)
         self._taken: set[str] = set()
@@ -261,6 +271,11 @@ class ResultsFolder:
             if name.casefold() not in self._taken:
                 self._taken.add(name.casefold())
                 return name
+
+
+def count_columns(zones: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns of a table of counts, with one for each zone."""
+    return (*_COLUMNS_BEFORE_ZONES, *(ZONE + name for name in zones), *_COLUMNS_AFTER_ZONES)
 
 
 def flat(record: Record) -> Record:

@@ -186,7 +186,7 @@ def _straight_through_relu(raw: Tensor) -> Tensor:
 def build_network(
     backbone: str = "compact",
     *,
-    pretrained: bool | str | Path = True,
+    pretrained: bool | str | Path | Mapping[str, Tensor] = True,
     dim: int | None = None,
     codewords: int | None = None,
     codebook: bool = True,
@@ -200,7 +200,7 @@ def build_network(
     ----------
     backbone : a name in :data:`BACKBONES`.
     pretrained : start the encoder from ImageNet weights (looked for as :mod:`gbdgc.models.weights` says), from the
-        weights in the file given, or from random ones (False).
+        weights in the file given, from those given themselves, or from random ones (False).
     dim, codewords : see :class:`Network`; by default as wide as suits the backbone: 256 and 1024 for ``vgg16``,
         128 and 256 for ``compact``.
     codebook, style, dropout : see :class:`Network`.
@@ -211,6 +211,8 @@ def build_network(
     body = _build_backbone(backbone, backbone_options)
     if pretrained is False:
         body.requires_grad_(True)  # random weights are there to be learnt, whatever is to be kept of good ones
+    elif isinstance(pretrained, Mapping):
+        body.encoder.load_state_dict(pretrained)
     else:
         body.encoder.load_state_dict(load_weights(backbone, None if pretrained is True else Path(pretrained)))
     network = Network(

@@ -93,14 +93,10 @@ def _division(training: Training, cloud: NDArray[np.float32]) -> BallTree | None
     rules = training.config["discovery"]
     if rules["partition"] != "balls":
         return None
+    names = ("split_margin", "max_depth", "min_ball_size", "mode")
+    given = {name: rules[name] for name in names if rules[name] is not None}
     estimator = GranularBallDomains(
-        n_domains=rules["n_domains"] or "auto",
-        n_components=None,
-        split_margin=rules["split_margin"],
-        max_depth=rules["max_depth"],
-        min_ball_size=rules["min_ball_size"],
-        mode=rules["mode"],
-        random_state=training.config["train"]["seed"],
+        rules["n_domains"] or "auto", n_components=None, random_state=training.config["train"]["seed"], **given
     )
     return estimator.fit(cloud).tree_
 

@@ -7,17 +7,23 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from gbdgc import __version__
-from gbdgc.counting import Counter, Failure, Result, count_sources
+from gbdgc.counting import Counter, Result, count_sources
 from gbdgc.counting.overlay import layer
 from gbdgc.counting.tiling import sum_cells
+from gbdgc.data.decoding import Decoder
 from gbdgc.data.images import NotEnoughMemory, PictureTooLarge
 from gbdgc.errors import InputError
+from gbdgc.memory import give_back_freed_memory
 from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.upload import Upload, bad_zones
 from gbdgc.server.work import Check
 
 _GRID = 160
 """Cells along the longer side of the density that is sent: fine enough for zones, small enough for every frame."""
+
+
+_LARGE_PIXELS = 2_000_000
+"""After a larger picture memory is given back; after a smaller one the next will want it."""
 
 
 class Overlay(BaseModel):
@@ -73,7 +79,7 @@ class Health(BaseModel):
     """Whether the service works, and how busy it is."""
 
     status: str
-    queued: int = Field(description="requests being received, waiting or being counted")
+    queued: int = Field(description="requests waiting or being counted")
     slots: int = Field(description="requests that the queue holds")
 
 
@@ -92,14 +98,16 @@ _ABOUT = ("backbone", "method", "selection", "epoch", "max_side")
 """Of what a model file says of itself, this is for everybody; the rest may name folders of whoever trained it."""
 
 
-def count_upload(counter: Counter, upload: Upload, check: Check) -> Count:
+def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Check) -> Count:
     """Do what was asked, or give up where ``check`` says so. Runs in the counting thread."""
     try:
-        (result,) = count_sources(counter, [upload.image], zones=upload.zones, check=check)
+        picture = decoder.read(upload.image, check)
+    except InputError as error:
+        raise _bad_picture(error) from error
+    try:
+        (result,) = count_sources(counter, [picture], zones=upload.zones, check=check)
     except InputError as error:
         raise bad_zones(f"{error.thing}: {error.reason}", error.next_step) from error
-    if isinstance(result, Failure):
-        raise _bad_picture(result.error) from result.error
     assert isinstance(result, Result)
     answer = Count(
         count=result.count,
@@ -111,6 +119,8 @@ def count_upload(counter: Counter, upload: Upload, check: Check) -> Count:
         warnings=list(result.warnings),
         milliseconds=result.milliseconds,
     )
+    if result.width * result.height > _LARGE_PIXELS:
+        give_back_freed_memory()
     if upload.overlay:
         answer.overlay = _overlay(result)
     if upload.points:

@@ -16,7 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gbdgc import __version__
 from gbdgc.counting import Counter
 from gbdgc.counting.trust import FAR
+from gbdgc.data.decoding import Decoder
 from gbdgc.server.answers import Count, Health, Model, ProblemAnswer, count_upload, describe_model
+from gbdgc.server.connections import client_key
 from gbdgc.server.files import page_files
 from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.metrics import Metrics
@@ -81,20 +83,22 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
 
     Parameters
     ----------
-    counter : what counts. Its own limit on pixels is set to the service's.
+    counter : what counts. Its own limit on pixels is not asked: the service has one.
     limits : how much may be asked for.
     token : if given, requests must bear it: ``Authorization: Bearer TOKEN``. The page asks for it; health is open.
     """
     limits = limits or Limits()
-    counter.max_pixels = limits.pixels
-    queue = WorkQueue(limits.queue, limits.seconds)
+    queue = WorkQueue(limits)
+    decoder = Decoder(limits.pixels, counter.max_side)
     model = describe_model(counter, limits)
     metrics = Metrics(queue, model.name)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        decoder.start()
         yield
         queue.close()
+        decoder.close()
 
     app = FastAPI(
         title="gbdgc",
@@ -109,10 +113,12 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
     @app.post("/v1/count", responses=_PROBLEMS | _LOCKED, dependencies=locked, openapi_extra=_FORM)
     async def count(request: Request) -> Count:
         """Count the people in a picture."""
-        with queue.slot():
-            upload = await read_upload(request, limits)
+        client = client_key(request.client.host if request.client else None)
+        with queue.upload(client) as hold:
+            upload = await read_upload(request, limits, hold)
             started = time.perf_counter()
-            answer = await queue.run(partial(count_upload, counter, upload))
+            with queue.slot(client):
+                answer = await queue.run(partial(count_upload, counter, decoder, upload))
         metrics.seconds.observe(time.perf_counter() - started)
         metrics.megapixels.observe(answer.width * answer.height / 1e6)
         metrics.unfamiliar.inc((answer.novelty or 0) > FAR)

@@ -1,5 +1,6 @@
 """What the service will not do, and the one error that says so."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,17 +14,26 @@ from gbdgc.errors import InputError
 class Limits:
     """How much one request may ask for, and how much all of them together.
 
-    Together they bound the memory: no more than ``queue`` uploads are held, and one picture is decoded at a time.
+    Together they bound the memory: uploads take no more than ``queue`` times ``upload_bytes``, and one picture at a
+    time is decoded.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(use_attribute_docstrings=True)  # they stand in /docs as well
 
     upload_bytes: int = 20_000_000
     """The whole body of a request."""
-    pixels: int = 50_000_000
-    """The picture's width times its height."""
+    pixels: int = 16_000_000
+    """The picture's width times its height. Two slow cores count so many in about 20 seconds at full size."""
     queue: int = 16
-    """Requests that are being received, wait, or are being counted, at one time."""
+    """Requests whose picture has arrived, and that wait or are being counted, at one time."""
+    client_share: float = 0.5
+    """The part of the queue, of the memory for uploads and of the connections that one client's address may hold."""
+    connections: int = 512
+    """Open connections; beyond them the one that has been idle longest is closed."""
+    head_seconds: float = 10.0
+    """How long a connection may stay open without a whole request head, and how long an answer may stay unread."""
+    upload_rate: int = 4000
+    """Bytes per second at which a body must arrive at least, after its first five seconds."""
     seconds: float = 30.0
     """How long a body may take to arrive, and then again how long a count may take, waiting included."""
     zones: int = 50
@@ -35,6 +45,10 @@ class Limits:
         for name, value in vars(self).items():
             if value <= 0:
                 raise InputError(f"{name}={value:g}", "a limit of the service must be more than 0")
+
+    def share_of(self, whole: int) -> int:
+        """Return how much of a whole one client may hold; always something."""
+        return max(1, math.ceil(min(1.0, self.client_share) * whole))
 
 
 class Refusal(Exception):

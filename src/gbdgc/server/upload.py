@@ -1,7 +1,7 @@
 """Reading a multipart upload into memory: stops at the limit, takes bounded time, and never touches the disk."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import NamedTuple
 
 from fastapi import Request
@@ -16,6 +16,8 @@ from gbdgc.server.limits import Limits, Refusal
 _FIELDS = ("image", "zones", "overlay", "density", "points")
 _SWITCH = {"true": True, "1": True, "false": False, "0": False, "": False}
 _FIELD_BYTES = 256_000
+_FIRST_SECONDS = 5.0
+"""So long a body may take whatever its size, before the least rate applies."""
 _EXAMPLE = "send it as curl does: curl -F image=@street.jpg ADDRESS/v1/count"
 
 
@@ -29,24 +31,34 @@ class Upload(NamedTuple):
     points: bool
 
 
-async def read_upload(request: Request, limits: Limits) -> Upload:
-    """Read the request's body, or say what is wrong with it."""
+async def read_upload(request: Request, limits: Limits, hold: Callable[[int], None]) -> Upload:
+    """Read the request's body, or say what is wrong with it; ``hold`` is told of every piece, and may refuse it."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "multipart/form-data":
         raise Refusal(415, "not_multipart", f"the body: '{kind[:80]}', not multipart/form-data", _EXAMPLE)
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limits.upload_bytes:
         raise _too_large(limits)
-    parser = MultiPartParser(
-        request.headers, _bounded(request, limits), max_files=1, max_fields=len(_FIELDS), max_part_size=_FIELD_BYTES
-    )
-    parser.spool_max_size = limits.upload_bytes  # What the body cannot exceed: so a part is never put on disk.
+    began = asyncio.get_running_loop().time()
     try:
-        async with asyncio.timeout(limits.seconds):
+        async with asyncio.timeout(min(limits.seconds, _FIRST_SECONDS)) as patience:
+            parser = MultiPartParser(
+                request.headers,
+                _bounded(request, limits, hold, patience),
+                max_files=1,
+                max_fields=len(_FIELDS),
+                max_part_size=_FIELD_BYTES,
+            )
+            parser.spool_max_size = limits.upload_bytes  # What the body cannot exceed: so a part is never put on disk.
             form = await parser.parse()
     except TimeoutError as error:
+        seconds = asyncio.get_running_loop().time() - began
         raise Refusal(
-            408, "upload_too_slow", f"the body: not here after {limits.seconds:g} seconds", "send a smaller picture"
+            408,
+            "upload_too_slow",
+            f"the body: not here after {seconds:.1f} seconds",
+            f"send a smaller picture, or send it faster than {limits.upload_rate:,} bytes per second",
+            {"Connection": "close"},
         ) from error
     except ClientDisconnect as error:
         raise Refusal(400, "gone", "the body: the connection was closed before its end", "ask again") from error
@@ -58,12 +70,18 @@ async def read_upload(request: Request, limits: Limits) -> Upload:
         await form.close()
 
 
-async def _bounded(request: Request, limits: Limits) -> AsyncGenerator[bytes, None]:
+async def _bounded(
+    request: Request, limits: Limits, hold: Callable[[int], None], patience: asyncio.Timeout
+) -> AsyncGenerator[bytes, None]:
+    """Yield the body as it comes; with every piece it may take a little longer, up to the limit of time."""
+    began = asyncio.get_running_loop().time()
     received = 0
     async for chunk in request.stream():
         received += len(chunk)
         if received > limits.upload_bytes:
             raise _too_large(limits)
+        hold(len(chunk))
+        patience.reschedule(began + min(limits.seconds, _FIRST_SECONDS + received / limits.upload_rate))
         yield chunk
 
 

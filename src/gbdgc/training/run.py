@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from lightning_fabric import Fabric
 from rich.markup import escape
+from torch.distributed import DistError
 
 from gbdgc import checkpoint
 from gbdgc.config import Config, differences, load_config, save_config, settings_that_matter
@@ -49,6 +50,8 @@ def train(
         raise InputError("overrides", "they are for a file or a preset", "change the Config itself")
     if devices < 1:
         raise UsageError(f"devices {devices}", "at least one process")
+    if int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) and not resume:
+        resume = "auto"  # one of the processes died, and all were started again by the same command
     settings = config if isinstance(config, Config) else load_config(config, overrides)
     # Before there are other processes, so that a mistake ends the run rather than leave them waiting.
     check_settings(settings)
@@ -111,6 +114,11 @@ def run_epochs(settings: Config, fabric: Fabric, opened: RunFolder | None) -> Tr
             describe_model(state)
         except Stopped:
             return run
+        except RuntimeError as error:
+            if fabric.world_size == 1 or not (isinstance(error, DistError) or "gloo/transport" in str(error)):
+                raise
+            reason = "lost the connection to the other processes: one of them has ended"
+            raise InputError(f"rank {fabric.global_rank}", reason, "go on from the last checkpoint") from error
     if opened is not None:
         run.mark_finished(True)
     fabric.barrier()  # all processes tell the same of the run

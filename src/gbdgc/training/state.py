@@ -14,6 +14,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from gbdgc import checkpoint
 from gbdgc.config import Config, DataConfig
+from gbdgc.counting.counter import bundled_model
 from gbdgc.data import Dataset, concatenate, load_dataset, unique_name
 from gbdgc.data.loading import TrainingSet
 from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
@@ -143,8 +144,11 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
         **model.options,
     }
     torch.manual_seed(config.train.seed)
-    start = (model.weights or True) if model.pretrained else False
-    network = build_network(**build, style=method.network_options["style"], pretrained=start)
+    if config.train.start is None:
+        encoder = (model.weights or True) if model.pretrained else False
+        network = build_network(**build, style=method.network_options["style"], pretrained=encoder)
+    else:
+        network = start_from(config.train.start, build, style=method.network_options["style"])
     data = config.data
     source = TrainingSet(
         train_part,
@@ -205,6 +209,22 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
             f"{len(validation)} to choose by; take another share, or data.validation=0 with train.selection=last"
         )
     return train_part, validation
+
+
+def start_from(model: str, build: dict[str, Any], *, style: bool) -> Network:
+    """Build a network with the weights of a model; a style branch, which no model has, starts afresh."""
+    trained, _, _ = checkpoint.load_model(bundled_model() if model == "default" else model)
+    try:
+        network = build_network(**build, style=style, pretrained=trained.backbone.encoder.state_dict())
+        keys = network.load_state_dict(trained.state_dict(), strict=False)
+        strange = [*keys.unexpected_keys, *(key for key in keys.missing_keys if not key.startswith("style"))]
+    except RuntimeError as error:
+        strange = [str(error).splitlines()[-1].strip()]
+    if strange:
+        raise InputError(
+            f"train.start={model}", f"a network of another shape ({strange[0]})", "take its model and method settings"
+        )
+    return network
 
 
 def source_names(data: DataConfig) -> list[str]:

@@ -9,8 +9,10 @@ import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +61,7 @@ class Frames(Iterator[Frame]):
         self._delivery, self._box = delivery, box
         self.live = box.drop
         self.rate = float(container.streams.video[0].average_rate or 25)
-        self.duration = _duration(container)
+        self.duration = duration(container)
 
     @property
     def dropped(self) -> int:
@@ -79,6 +81,7 @@ def frames(
     every: float = 1.0,
     *,
     after: float = -1.0,
+    start: float = 0.0,
     seconds: float | None = None,
     max_pixels: int | None = None,
     live: bool | None = None,
@@ -96,6 +99,10 @@ def frames(
         Seconds between frames; 0 gives each one. Of a file the first frame at or after each multiple.
     after
         Of a file leave out the frames up to this time, as they were seen in an earlier run.
+    start
+        Of a file leave out the frames before this time without decoding them all. Stretches from one ``start`` to the
+        next, which is the ``seconds`` of the one before, give the frames of the whole; only their numbers, which are
+        then reckoned from the time, may be off.
     seconds
         End after so many: of a file by its timestamps, of a live source by the clock.
     max_pixels
@@ -126,7 +133,7 @@ def frames(
     if live:
         read = partial(_read_live, source, container, every, box, upright, retries, pause, report)
     else:
-        read = partial(_read_file, source, container, every, after, seconds, box, upright, report)
+        read = partial(_read_file, source, container, every, after, start, seconds, box, upright, report)
     return Frames(_deliver(box, read, seconds if live else None), box, container)
 
 
@@ -157,33 +164,50 @@ def _read_file(
     container: "InputContainer",
     every: float,
     after: float,
+    start: float,
     limit: float | None,
     box: Mailbox,
     upright: Upright,
     report: Callable[[str], None],
 ) -> None:
     """Put one frame for each multiple of ``every`` into the box, by the file's own timestamps."""
-    name, damaged = public_name(source), _Tally()
+    av, name, damaged = load_av(), public_name(source), _Tally()
     first: float | None = None
     seconds, due = 0.0, 0.0
-    with container:
+    with ExitStack() as opened:
+        opened.enter_context(container)
         rate = float(container.streams.video[0].average_rate or 25)
-        whole = _duration(container)
+        whole = duration(container)
         try:
-            for index, picture in enumerate(_decoded(container, damaged, threads="AUTO")):
+            pictures, skipped = _decoded(container, damaged, threads="AUTO"), 0
+            if start > 0 and (opening := next(pictures, None)) is not None and opening.pts is not None:
+                first = opening.time
+                # One interval early: which frame is due after ``start`` depends on the frames just before it.
+                early = first + max(0.0, start - every - _ROUNDING)
+                container.seek(int(early * av.time_base))
+                pictures = _decoded(container, damaged, threads="AUTO")
+                landed = next(pictures, None)
+                if landed is None or landed.pts is None or landed.time > early:  # not every container seeks well
+                    container = opened.enter_context(open_source(source))
+                    pictures = _decoded(container, damaged, threads="AUTO")
+                else:
+                    pictures = chain([landed], pictures)
+            for index, picture in enumerate(pictures):
                 stamp = index / rate if picture.pts is None else picture.time
                 first = stamp if first is None else first
                 seconds = stamp - first
+                if index == 0 and start > 0:
+                    skipped = round(seconds * rate)
                 if limit is not None and seconds >= limit:
                     return
                 if seconds < due - _ROUNDING:
                     continue
                 due = _next_due(seconds, every)
-                if seconds <= after + _ROUNDING:
+                if seconds <= after + _ROUNDING or seconds < start:
                     continue
-                if not box.put(Frame(seconds, upright(picture), index)):
+                if not box.put(Frame(seconds, upright(picture), skipped + index)):
                     return
-        except load_av().FFmpegError as error:
+        except av.FFmpegError as error:
             raise InputError(name, f"damaged after {seconds:.1f} s ({reason_of(error)})") from error
     if first is None:
         raise InputError(name, "damaged or truncated: not one picture can be decoded")
@@ -254,7 +278,8 @@ def _decoded(container: "InputContainer", damaged: _Tally, threads: Any) -> Iter
     """Yield pictures, going on behind a damaged packet; frame threads ("AUTO") are faster but hold frames back."""
     av = load_av()
     stream = container.streams.video[0]
-    stream.thread_type = threads
+    if not stream.codec_context.is_open:  # after a seek it is, with the threads it was given
+        stream.thread_type = threads
     for packet in container.demux(stream):
         try:
             yield from packet.decode()
@@ -262,7 +287,7 @@ def _decoded(container: "InputContainer", damaged: _Tally, threads: Any) -> Iter
             damaged.count += 1
 
 
-def _duration(container: "InputContainer") -> float | None:
+def duration(container: "InputContainer") -> float | None:
     """Seconds the pictures should last, where the file says so; sound may last longer."""
     stream = container.streams.video[0]
     if stream.duration is not None and stream.time_base is not None:

@@ -3,9 +3,14 @@
 from collections import deque
 from statistics import median
 
+HALF_LIFE = 1.5
+"""Seconds: short, so that a crowd that comes or goes is seen at once."""
+
 
 class Smoother:
     """Smooth counts as they come: a running median drops single wild ones, an exponential mean steadies the rest.
+
+    The mean starts from nothing: the first count stands for no time, and weighs nothing once there is a second.
 
     Parameters
     ----------
@@ -15,21 +20,22 @@ class Smoother:
         Counts in the running median.
     """
 
-    def __init__(self, half_life: float = 5.0, window: int = 5) -> None:
+    def __init__(self, half_life: float = HALF_LIFE, window: int = 3) -> None:
         self.half_life = half_life
         self._recent: deque[float] = deque(maxlen=window)
-        self._mean = 0.0
+        self._sum = self._weight = 0.0
         self._time: float | None = None
 
     def __call__(self, count: float, time: float) -> float:
         """Take a count and its time in seconds, and return the smoothed count."""
         self._recent.append(count)
         steady = median(self._recent)
-        if self._time is None or self.half_life <= 0:
-            self._mean = steady
-        else:
-            # By the time passed and not by the number of counts: live streams drop frames.
-            kept = 0.5 ** (max(time - self._time, 0.0) / self.half_life)
-            self._mean = kept * self._mean + (1 - kept) * steady
+        # By the time passed and not by the number of counts: live streams drop frames.
+        passed = 0.0 if self._time is None else max(time - self._time, 0.0)
         self._time = time
-        return self._mean
+        if self.half_life <= 0:
+            return steady
+        kept = 0.5 ** (passed / self.half_life)
+        self._sum = kept * self._sum + (1 - kept) * steady
+        self._weight = kept * self._weight + (1 - kept)
+        return self._sum / self._weight if self._weight else steady

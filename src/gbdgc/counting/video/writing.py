@@ -1,4 +1,4 @@
-"""Writing H.264 that every browser and player shows."""
+"""Writing videos that browsers and players show, by an encoder whose licence asks nothing of whoever ships it."""
 
 import os
 from contextlib import ExitStack
@@ -17,8 +17,17 @@ from gbdgc.files import atomic_write
 
 FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
 
-_ENCODERS = {"libx264": {"crf": "21", "preset": "veryfast"}, "libopenh264": {}, "mpeg4": {"qscale": "3"}}
-"""The first that this PyAV has is taken; its wheels have libx264."""
+_OPTIONS = {
+    "libopenh264": {},
+    "libvpx-vp9": {"crf": "30", "b": "0", "deadline": "realtime", "cpu-used": "7", "row-mt": "1"},
+    "mpeg4": {"qscale": "3"},
+    "libx264": {"crf": "21", "preset": "veryfast"},
+}
+CODECS = {"h264": ("libopenh264", "libx264"), "vp9": ("libvpx-vp9",), "mpeg4": ("mpeg4",)}
+"""The encoders of each codec that can be asked for."""
+_UNASKED = ("libopenh264", "libvpx-vp9", "mpeg4")
+"""The first of these that this PyAV has and the container holds. Not libx264, which is under the GPL."""
+_NOT_IN = {"mov": {"libvpx-vp9"}}
 _BT709 = 1
 LONGEST_SECONDS = 6 * 3600
 """For which one picture can be shown; MP4 counts it in 31 bits, and fails at a day."""
@@ -37,11 +46,16 @@ class VideoWriter:
     fps
         Pictures a second, as played.
     size
-        Width and height. H.264 wants both even: an odd one is extended by a pixel. Pictures of another size are
+        Width and height. Encoders want both even: an odd one is extended by a pixel. Pictures of another size are
         scaled to it.
+    codec
+        "h264", "vp9" or "mpeg4"; unless given, the first that does without a GPL encoder: H.264 where PyAV has
+        OpenH264, else VP9, and MPEG-4 in ``.mov``.
     """
 
-    def __init__(self, path: str | os.PathLike[str], fps: float, size: tuple[int, int]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], fps: float, size: tuple[int, int], codec: str | None = None
+    ) -> None:
         av = load_av()
         self.path = Path(path)
         if self.path.suffix.lower() not in FORMATS:
@@ -54,21 +68,27 @@ class VideoWriter:
             )
         if min(size) < 1:
             raise InputError(str(path), f"a video of {size[0]} x {size[1]} pixels has nothing to show")
+        if codec is not None and codec not in CODECS:
+            raise InputError(f"codec {codec!r}", "not one that can be written", f"choose {', '.join(CODECS)}")
+        container = FORMATS[self.path.suffix.lower()]
+        usable = av.codecs_available - _NOT_IN.get(container, set())
+        encoder = next((name for name in (CODECS[codec] if codec else _UNASKED) if name in usable), None)
+        if encoder is None:
+            raise InputError(str(path), f"no encoder here writes {codec or 'a video'} into it", "choose another codec")
         self.size = size
         self.written = 0
         self._place = -1
-        codec = next(name for name in _ENCODERS if name in av.codecs_available)
         with ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.path))
-            self._container = av.open(file, "w", format=FORMATS[self.path.suffix.lower()])
+            self._container = av.open(file, "w", format=container)
             # Below one a second it is the time between two that is a handy number: an hour, say.
             slow = fps < 1
             rate = Fraction(1 / fps if slow else fps).limit_denominator(1001)
             self._rate = 1 / rate if slow else rate
-            self._stream = self._container.add_stream(codec, rate=self._rate)
+            self._stream = self._container.add_stream(encoder, rate=self._rate)
             self._stream.width, self._stream.height = (side + side % 2 for side in size)
             self._stream.pix_fmt = "yuv420p"
-            self._stream.options = _ENCODERS[codec]
+            self._stream.options = _OPTIONS[encoder]
             # Without these tags players guess the colours, and guess differently.
             self._stream.codec_context.colorspace = self._stream.codec_context.color_primaries = _BT709
             self._stream.codec_context.color_trc = _BT709

@@ -1,0 +1,101 @@
+"""Counting on Ray against counting without, on the same drawn pictures.
+
+Run with ``python benchmarks/cluster.py [--pictures 500] [--many 5000] [--size 512x384]``. The ratios are what counts.
+Starting Ray and its workers is left out: a short count on the same cluster comes before each timed one.
+"""
+
+import argparse
+import os
+import re
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow.parquet as pq
+from PIL import Image
+
+from gbdgc import Counter, count_on_cluster
+from gbdgc.cluster.session import connected
+from gbdgc.counting import count_sources, find_sources
+from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
+from timing import verdict
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pictures", type=int, default=500)
+    parser.add_argument("--many", type=int, default=5000)
+    parser.add_argument("--size", default="512x384")
+    arguments = parser.parse_args()
+    width, height = (int(side) for side in arguments.size.split("x"))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        warm = draw(folder / "warm", 8, (width, height))
+        archive = draw(folder / "archive", arguments.pictures, (width, height))
+        counter = Counter.load(threads=1)
+        list(count_sources(counter, list(find_sources([str(warm)]))))
+        began = time.perf_counter()
+        list(count_sources(counter, list(find_sources([str(archive)]))))
+        alone = arguments.pictures / (time.perf_counter() - began)
+        rates = {workers: rate(warm, archive, folder, workers, arguments.pictures) for workers in (1, 2)}
+        print(f"{arguments.pictures} pictures of {arguments.size}: {alone:.2f} a second alone, {rates} on Ray")
+        verdict("one worker against one thread without Ray", rates[1] / alone, at_least=0.9)
+        verdict("two workers against one", rates[2] / rates[1], at_least=1.8)
+        many = draw(folder / "many", arguments.many, (width, height), different=50)
+        first, last = memory(many, folder / "many-out", arguments.many)
+        print(
+            f"memory of a worker: {first:.0f} MB after a tenth of {arguments.many} pictures, {last:.0f} MB at the end"
+        )
+        verdict("memory of a worker, end against a tenth", last / first, at_most=1.05)
+
+
+def draw(folder: Path, number: int, size: tuple[int, int], different: int = 500) -> Path:
+    """Write drawn pictures; beyond so many they repeat, under other names."""
+    folder.mkdir()
+    random = np.random.default_rng(0)
+    for index in range(min(number, different)):
+        scene = draw_scene(SOURCE_DOMAINS[index % len(SOURCE_DOMAINS)], random, size)[0]
+        Image.fromarray(scene).save(folder / f"{index}.jpg")
+    for index in range(different, number):
+        os.link(folder / f"{index % different}.jpg", folder / f"{index}.jpg")
+    return folder
+
+
+def rate(warm: Path, archive: Path, folder: Path, workers: int, pictures: int) -> float:
+    """Return pictures a second, with workers that have loaded their model."""
+    with connected(cores=workers):
+        count_on_cluster(warm, folder / f"warm-{workers}", part_size=8 // workers)
+        began = time.perf_counter()
+        count_on_cluster(archive, folder / f"out-{workers}", part_size=16)
+        return pictures / (time.perf_counter() - began)
+
+
+def memory(archive: Path, out: Path, pictures: int) -> tuple[float, float]:
+    """Return a worker's memory in MB after a tenth of the pictures and after all of them."""
+    with connected(cores=1):
+        tenth = out.with_name("tenth")
+        tenth.mkdir()
+        for path in sorted(archive.iterdir())[: pictures // 10]:
+            os.link(path, tenth / path.name)
+        count_on_cluster(tenth, out.with_name("tenth-out"))
+        first = resident()
+        count_on_cluster(archive, out)
+        assert pq.read_table(out).num_rows == pictures
+        return first, resident()
+
+
+def resident() -> float:
+    """Return the memory of the largest of Ray's workers on this machine, in MB."""
+    sizes = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cmdline").read_bytes().startswith(b"ray::"):
+                sizes.append(int(re.search(r"VmRSS:\s+(\d+)", (process / "status").read_text())[1]) / 1024)
+        except (OSError, TypeError):  # it ended meanwhile
+            continue
+    return max(sizes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What a job is cut into. A part is named after the list of what it counts: a finished one is known by its name."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+
+from gbdgc.cluster.storage import Place
+
+SUFFIX = ".parquet"
+_ITEMS = b"gbdgc.items"
+"""Under this name a part's file lists what it covers, also what gave no row."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A picture, or a stretch of a video, to be counted by one worker."""
+
+    source: str
+    """Its name in the table: a path or a URI, without password."""
+    address: str
+    """Where to read it."""
+    moving: bool = False
+    start: float = 0.0
+    """Of a video: the second at which the stretch begins, and the one before which it ends."""
+    end: float | None = None
+    problem: str | None = None
+    """Why it cannot be counted, where that is known already."""
+
+    @property
+    def key(self) -> str:
+        """What identifies it among all that are to be counted."""
+        return f"{self.source}@{self.start:g}-{self.end}" if self.moving else self.source
+
+
+@dataclass(frozen=True)
+class Part:
+    """Items that are counted by one task and written as one file."""
+
+    items: tuple[Item, ...]
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        listed = json.dumps([item.key for item in self.items])
+        return f"part-{hashlib.sha256(listed.encode()).hexdigest()[:20]}{SUFFIX}"
+
+    def to_json(self) -> str:
+        """Return it as text; names that are no text survive."""
+        return json.dumps([asdict(item) for item in self.items])
+
+    @classmethod
+    def from_json(cls, text: str) -> "Part":
+        """Return the part that `to_json` was made of."""
+        return cls(tuple(Item(**fields) for fields in json.loads(text)))
+
+    def table_metadata(self) -> dict[bytes, bytes]:
+        """Return what its file says of what it covers."""
+        return {_ITEMS: json.dumps([item.key for item in self.items]).encode()}
+
+
+def left_to_count(items: Sequence[Item], out: Place, size: int) -> list[Part]:
+    """Return the parts that have no file yet.
+
+    Where the folder holds parts of another division, because sources were added since, what those cover is left out.
+    """
+    there = {name for name in out.names() if name.startswith("part-") and name.endswith(SUFFIX)}
+    parts = list(_divide(items, size))
+    if not there <= {part.file for part in parts}:
+        covered = {key for name in there for key in _covered(out / name)}
+        parts = list(_divide((item for item in items if item.key not in covered), size))
+    return [part for part in parts if part.file not in there]
+
+
+def _divide(items: Iterable[Item], size: int) -> Iterator[Part]:
+    """Cut a list into parts; a stretch of video is one of its own, as it takes as long as many pictures."""
+    items = list(items)
+    pictures = (item for item in items if not item.moving)
+    while some := tuple(islice(pictures, size)):
+        yield Part(some)
+    yield from (Part((item,)) for item in items if item.moving)
+
+
+def _covered(file: Place) -> list[str]:
+    import pyarrow.parquet as pq
+
+    with file.system.open_input_file(file.path) as opened:
+        keys: list[str] = json.loads(pq.read_schema(opened).metadata[_ITEMS])
+    return keys

@@ -1,0 +1,128 @@
+"""Decoding pictures of strangers in a process of its own, which can be ended.
+
+A file of a few kilobytes can keep a decoder busy for hours (a progressive JPEG of a million scans), fill the memory or
+crash the process. No thread can be stopped from outside; a process can.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from gbdgc.data.images import RGB, image_size, read_image
+from gbdgc.errors import InputError
+
+_SECONDS_BETWEEN_CHECKS = 0.05
+_BYTES_PER_PIXEL, _SPARE_BYTES = 32, 300_000_000
+"""The address space that decoding may take: a picture of the most pixels is there in several forms at one time."""
+
+
+class Decoded(NamedTuple):
+    """A picture, and the size that it has in its file."""
+
+    image: RGB
+    """Of a JPEG perhaps at a smaller size."""
+    width: int
+    height: int
+
+
+class Decoder:
+    """Decodes pictures in another process; whoever waits for one may give up, and the process ends.
+
+    Used from one thread at a time.
+
+    Parameters
+    ----------
+    max_pixels : larger pictures are refused.
+    reduce_to : as for `read_image`.
+    """
+
+    def __init__(self, max_pixels: int, reduce_to: int | None = None) -> None:
+        self._settings = max_pixels, reduce_to
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._connection: Connection | None = None
+
+    def start(self) -> Connection:
+        """Start the process, unless it runs."""
+        if self._process is None or self._connection is None or not self._process.is_alive():
+            self.close()
+            context = multiprocessing.get_context("spawn")
+            self._connection, theirs = context.Pipe()
+            self._process = context.Process(target=_decode_on_demand, args=(theirs, *self._settings), daemon=True)
+            self._process.start()
+            theirs.close()
+        return self._connection
+
+    def read(self, content: bytes, check: Callable[[], None]) -> Decoded:
+        """Decode a picture; ``check`` is called while it lasts, and may raise to give up."""
+        connection = self.start()
+        try:
+            connection.send_bytes(content)
+            while not connection.poll(_SECONDS_BETWEEN_CHECKS):
+                check()
+            answer = connection.recv()
+            if isinstance(answer, InputError):
+                raise answer
+            decoded = Decoded(np.empty(answer[0], dtype=np.uint8), *answer[1])
+            connection.recv_bytes_into(memoryview(decoded.image).cast("B"))
+            return decoded
+        except InputError:
+            raise
+        except (EOFError, OSError) as error:
+            self._replace()
+            step = "save it anew by another program"
+            raise InputError("the picture", "the decoder broke down over it", step) from error
+        except BaseException:
+            self._replace()
+            raise
+
+    def _replace(self) -> None:
+        """End the process and start another at once, so that the next picture finds it ready."""
+        self.close()
+        self.start()
+
+    def close(self) -> None:
+        """End the process, at whatever it is."""
+        if self._connection is not None:
+            self._connection.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+        self._process = self._connection = None
+
+
+def _decode_on_demand(connection: Connection, max_pixels: int, reduce_to: int | None) -> None:
+    """Answer each file with its pixels, or with what is wrong with it, until the other side closes."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # a stop of the service lets it finish what it has
+    _limit_memory(_SPARE_BYTES + _BYTES_PER_PIXEL * max_pixels)
+    while True:
+        try:
+            content = connection.recv_bytes()
+        except EOFError:
+            return
+        try:
+            size = image_size(content, max_pixels=max_pixels)
+            image = read_image(content, max_pixels=max_pixels, reduce_to=reduce_to)
+        except InputError as error:
+            connection.send(error)
+            continue
+        connection.send((image.shape, size))
+        connection.send_bytes(memoryview(np.ascontiguousarray(image)).cast("B"))
+        del content, image
+
+
+def _limit_memory(further: int) -> None:
+    """Refuse this process more address space than it has now and so much beyond, where the system can."""
+    if sys.platform.startswith("linux"):
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * os.sysconf("SC_PAGE_SIZE") + further
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

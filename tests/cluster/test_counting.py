@@ -1,0 +1,125 @@
+"""Counting on a cluster: the counts of one machine, every picture once, whatever happens in between."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from gbdgc import Counter, count_on_cluster
+from gbdgc.cluster.storage import locate
+from gbdgc.counting.video import VideoWriter
+from gbdgc.errors import InputError
+
+pq = pytest.importorskip("pyarrow.parquet")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("local_ray")]
+
+
+def rows(out: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(out).to_pylist()
+    return found
+
+
+def test_a_cluster_counts_what_one_machine_counts_and_goes_on_where_it_was_stopped(
+    archive: Path, model: Path, pictures: list[NDArray[np.uint8]], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    summary = count_on_cluster(archive, out, weights=model, part_size=2)
+    assert (summary.counted, summary.failed, summary.parts) == (8, 1, 5)
+    alone = Counter.load(model, threads=1)
+    expected = {str(path): alone(path).count for path in archive.glob("*.png")}
+    assert {row["source"]: row["count"] for row in rows(out) if row["error"] is None} == expected
+    (bad,) = [row for row in rows(out) if row["error"] is not None]
+    assert bad["source"] == str(archive / "bad.jpg")
+    assert bad["error"].startswith(f"{archive / 'bad.jpg'}: ")
+    assert bad["count"] is None
+
+    before = {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert count_on_cluster(archive, out, weights=model, part_size=2).parts == 0
+    # One part was never finished, and the archive has grown in the middle since.
+    lost = sorted(out.glob("part-*"))[2]
+    lost.unlink()
+    del before[lost]
+    Image.fromarray(pictures[9]).save(archive / "15.png")
+    again = count_on_cluster(archive, out, weights=model, part_size=2)
+    assert again.counted + again.failed == 10 - again.kept <= 3
+    assert sorted(row["source"] for row in rows(out)) == sorted(str(path) for path in archive.iterdir())
+    kept = {path: path.stat().st_mtime_ns for path in out.iterdir() if path in before}
+    assert kept.items() <= before.items()
+
+    with pytest.raises(InputError, match="made with other settings"):
+        count_on_cluster(archive, out, weights=model, tile=256)
+
+
+def test_stretches_of_a_video_give_the_counts_of_the_whole(
+    model: Path, pictures: list[NDArray[np.uint8]], tmp_path: Path
+) -> None:
+    pytest.importorskip("av")
+    film = tmp_path / "film.mp4"
+    writer = VideoWriter(film, 5, (160, 128))
+    for number in range(40):
+        writer.write(pictures[number % 24], number / 5)
+    writer.close()
+    summary = count_on_cluster(film, tmp_path / "out", weights=model, every=0.5, stretch=2)
+    assert summary.parts > 2
+    alone = [(frame.time, frame.count) for frame in Counter.load(model, threads=1).stream(film, every=0.5)]
+    assert sorted((row["time"], row["count"]) for row in rows(tmp_path / "out")) == alone
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Return the end of an address in a store that speaks S3, on a port of this machine."""
+    server = shutil.which("moto_server")
+    if server is None:
+        pytest.skip('no moto_server: pip install "moto[server]", in an environment of its own if need be')
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [server, "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(300):
+            try:
+                create = urllib.request.Request(f"http://127.0.0.1:{port}/crowds", method="PUT")
+                urllib.request.urlopen(create, timeout=5)
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield f"?scheme=http&endpoint_override=127.0.0.1:{port}&region=us-east-1"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def test_pictures_and_table_may_lie_in_an_object_store(archive: Path, model: Path, bucket: str) -> None:
+    source = f"s3://test:test@crowds/in{bucket}"
+    for path in archive.iterdir():
+        (locate(source) / path.name).write(path.read_bytes())
+    out = f"s3://test:test@crowds/out{bucket}"
+    summary = count_on_cluster([source], out, weights=model, part_size=4)
+    assert (summary.counted, summary.failed) == (8, 1)
+    place = locate(out)
+    table = pq.read_table(place.path, filesystem=place.system)
+    alone = Counter.load(model, threads=1)
+    counted = {row["source"]: row["count"] for row in table.to_pylist() if row["error"] is None}
+    assert sorted(counted.values()) == sorted(alone(path).count for path in archive.glob("*.png"))
+    assert all(":test@" not in name and "?" not in name for name in counted)
+    assert count_on_cluster([source], out, weights=model, part_size=4).parts == 0
+
+
+def test_nothing_imports_ray_before_it_is_asked_to() -> None:
+    code = "import sys, gbdgc.cluster, gbdgc.cli.count, gbdgc.cli.benchmark; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0

@@ -1,0 +1,59 @@
+"""Dividing a list into parts: what has a file is left out, however the list was divided then."""
+
+from pathlib import Path
+
+import pytest
+
+from gbdgc.cluster.parts import Item, Part, left_to_count
+from gbdgc.cluster.storage import find_files, locate
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def items(*names: str) -> list[Item]:
+    return [Item(name, name) for name in names]
+
+
+def finish(part: Part, out: Path) -> None:
+    out.mkdir(exist_ok=True)
+    schema = pa.schema([("source", pa.string())]).with_metadata(part.table_metadata())
+    pq.write_table(pa.Table.from_pylist([], schema), out / part.file)
+
+
+def test_parts_that_have_a_file_are_not_left(tmp_path: Path) -> None:
+    out, all_of_it = tmp_path / "out", items(*"abcdefg")
+    first, second, third = left_to_count(all_of_it, locate(str(out)), 3)
+    assert [len(part.items) for part in (first, second, third)] == [3, 3, 1]
+    finish(second, out)
+    assert left_to_count(all_of_it, locate(str(out)), 3) == [first, third]
+
+
+def test_what_was_divided_otherwise_is_still_counted_once(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for part in left_to_count(items(*"bdf"), locate(str(out)), 2):
+        finish(part, out)
+    left = left_to_count(items(*"abcdefg"), locate(str(out)), 2)
+    assert sorted(item.key for part in left for item in part.items) == ["a", "c", "e", "g"]
+
+
+def test_a_part_survives_the_way_to_its_worker() -> None:
+    part = Part((Item("caf\udce9.jpg", "caf\udce9.jpg"), Item("film.mp4", "film.mp4", True, 10.0, 20.0)))
+    assert Part.from_json(part.to_json()) == part
+
+
+def test_stretches_of_one_video_are_told_apart() -> None:
+    first, second = (Item("film.mp4", "film.mp4", True, start, None) for start in (0.0, 10.0))
+    assert first.key != second.key
+
+
+def test_files_behind_an_address_come_in_natural_order(tmp_path: Path) -> None:
+    for name in ("10.jpg", "9.png", "._9.png", "notes.txt", "film.mp4"):
+        (tmp_path / name).touch()
+    found = list(find_files(f"file://{tmp_path}"))
+    assert found == [f"file://{tmp_path}/{name}" for name in ("9.png", "10.jpg", "film.mp4")]
+
+
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    (locate(str(tmp_path)) / "part").write(b"whole")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("part", b"whole")]

@@ -97,7 +97,7 @@ class Overlays:
     smoothed
         Also write the smoothed count on each frame.
     points
-        Draw a dot at each head.
+        Also draw a dot at each head.
     """
 
     kind = "overlay"

@@ -77,7 +77,7 @@ class Decoder:
             if isinstance(answer, InputError):
                 raise answer
             decoded = Decoded(np.empty(answer[0], dtype=np.uint8), *answer[1])
-            connection.recv_bytes_into(memoryview(decoded.image).cast("B"))
+            connection.recv_bytes_into(decoded.image.data.cast("B"))
             return decoded
         except InputError:
             raise
@@ -122,7 +122,7 @@ def serve(descriptor: int, max_pixels: int, reduce_to: int | None) -> None:
             connection.send(error)
             continue
         connection.send((image.shape, size))
-        connection.send_bytes(memoryview(np.ascontiguousarray(image)).cast("B"))
+        connection.send_bytes(np.ascontiguousarray(image).data.cast("B"))
         del content, image
 
 

@@ -100,7 +100,7 @@ def count(
     from gbdgc.counting.sinks import ERRORS, Densities, Overlays, ResultsFolder, Sink
     from gbdgc.counting.sources import LIST
     from gbdgc.counting.tiling import check_tile
-    from gbdgc.counting.video import parse_every, public_name
+    from gbdgc.counting.video import HALF_LIFE, parse_every, public_name
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.progress import progress_bar, stderr, stdout
 
@@ -147,7 +147,7 @@ def count(
             zones=areas,
             every=interval,
             seconds=seconds,
-            **({} if smooth is None else {"half_life": smooth}),
+            half_life=HALF_LIFE if smooth is None else smooth,
             counted=run.begun,
             report=lambda text: say("warning", text),
         )

@@ -71,6 +71,7 @@ def serve(
         require(module, "serve")
 
     from gbdgc.counting import Counter
+    from gbdgc.memory import give_back_freed_memory
     from gbdgc.server import Limits, Server, create_app
 
     limits = Limits(
@@ -88,7 +89,8 @@ def serve(
         raise InputError("--token", "not every program can send it", "take letters, digits and signs of ASCII")
     with _named(host, port):
         listener = _bind(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
-    app = create_app(Counter.load(weights, engine=engine, threads=threads), limits=limits, token=token)
+    counter = Counter.load(weights, engine=engine, threads=threads)
+    app = create_app(counter, limits=limits, token=token, release_memory=give_back_freed_memory)
     # A stop waits as long as what is in the queue may take, an upload and then a count; what is left is given up.
     stop = round(2 * timeout) + 1
     server = Server(app, limits, log_config=_log_to_stderr(), server_header=False, timeout_graceful_shutdown=stop)

@@ -13,17 +13,12 @@ from gbdgc.counting.tiling import sum_cells
 from gbdgc.data.decoding import Decoder
 from gbdgc.data.images import NotEnoughMemory, PictureTooLarge
 from gbdgc.errors import InputError
-from gbdgc.memory import give_back_freed_memory
 from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.upload import Upload, bad_zones
 from gbdgc.server.work import Check
 
 _GRID = 160
 """Cells along the longer side of the density that is sent: fine enough for zones, small enough for every frame."""
-
-
-_LARGE_PIXELS = 2_000_000
-"""After a larger picture memory is given back; after a smaller one the next will want it."""
 
 
 class Overlay(BaseModel):
@@ -119,8 +114,6 @@ def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Chec
         warnings=list(result.warnings),
         milliseconds=result.milliseconds,
     )
-    if result.width * result.height > _LARGE_PIXELS:
-        give_back_freed_memory()
     if upload.overlay:
         answer.overlay = _overlay(result)
     if upload.points:

@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
@@ -27,6 +27,9 @@ from gbdgc.server.upload import read_upload
 from gbdgc.server.work import WorkQueue
 
 log = logging.getLogger("uvicorn.error")
+
+_LARGE_PIXELS = 2_000_000
+"""After a larger picture memory is given back; after a smaller one the next will want it."""
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -79,7 +82,13 @@ _LOCKED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(counter: Counter, *, limits: Limits | None = None, token: str | None = None) -> FastAPI:
+def create_app(
+    counter: Counter,
+    *,
+    limits: Limits | None = None,
+    token: str | None = None,
+    release_memory: Callable[[], None] | None = None,
+) -> FastAPI:
     """Return the service.
 
     Parameters
@@ -87,6 +96,7 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
     counter : what counts. Its own limit on pixels is not asked: the service has one.
     limits : how much may be asked for.
     token : if given, requests must bear it: ``Authorization: Bearer TOKEN``. The page asks for it; health is open.
+    release_memory : called after a large picture, to return to the system what the process has freed.
     """
     limits = limits or Limits()
     queue = WorkQueue(limits)
@@ -122,6 +132,8 @@ def create_app(counter: Counter, *, limits: Limits | None = None, token: str | N
                 answer = await queue.run(partial(count_upload, counter, decoder, upload))
         metrics.seconds.observe(time.perf_counter() - started)
         metrics.megapixels.observe(answer.width * answer.height / 1e6)
+        if release_memory is not None and answer.width * answer.height > _LARGE_PIXELS:
+            release_memory()
         metrics.unfamiliar.inc((answer.novelty or 0) > FAR)
         return answer
 

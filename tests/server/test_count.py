@@ -88,10 +88,6 @@ def test_health_model_and_figures_tell_what_runs(client: httpx.Client, street: b
         "seconds": 30.0,
         "zones": 50,
         "corners": 2000,
-        "connections": 512,
-        "head_seconds": 10.0,
-        "upload_rate": 4000,
-        "client_share": 0.5,
     }
 
     def counted() -> float:

@@ -18,7 +18,8 @@ from gbdgc.data.loading import Batch
 from gbdgc.descriptors import channel_statistics, describe
 from gbdgc.domains import GranularBallDomains
 from gbdgc.memory import keep_freed_memory
-from gbdgc.methods import MethodOptions, build_method
+from gbdgc.methods import MethodOptions
+from gbdgc.methods.build import build_method
 from gbdgc.models import Network, build_network
 from gbdgc.training.step import Runner, backward
 from timing import fastest, verdict

@@ -87,7 +87,7 @@ def test_only_the_conductors_see_the_config(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_only_commands_change_the_whole_process(path: Path) -> None:
     if "memory" in parts_used(path):
-        assert part_of(path) in {"cli", "demo"}
+        assert part_of(path) in {"cli", "demo", "server"}
 
 
 def test_there_is_no_drawer_for_odds_and_ends() -> None:

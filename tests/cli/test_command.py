@@ -12,14 +12,11 @@ from in_process import run_gbdgc
 COMMANDS = [name for name in app if not name.startswith("-")]
 
 
-IMPORTS_METHODS = pytest.mark.xfail(strict=True, reason="the settings of its tables import the methods, and they torch")
-
-
 @pytest.mark.parametrize(
     "command",
     [
         pytest.param((), id="gbdgc"),
-        *(pytest.param((name,), id=name, marks=[IMPORTS_METHODS] * (name == "benchmark")) for name in COMMANDS),
+        *(pytest.param((name,), id=name) for name in COMMANDS),
     ],
 )
 def test_help_imports_nothing_heavy(command: tuple[str, ...]) -> None:

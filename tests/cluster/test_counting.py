@@ -58,7 +58,7 @@ def test_a_cluster_counts_what_one_machine_counts_and_goes_on_where_it_was_stopp
     assert kept.items() <= before.items()
 
     with pytest.raises(InputError, match="made with other settings"):
-        count_on_cluster(archive, out, weights=model, tile=256)
+        count_on_cluster(archive, out, weights=model, tile=512)
 
 
 def test_stretches_of_a_video_give_the_counts_of_the_whole(

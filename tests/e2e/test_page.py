@@ -322,3 +322,47 @@ def test_the_docs_page_gives_commands_for_the_address_it_was_opened_at(visit: An
     expect(page.locator("#routes h2")).to_have_count(4)
     for command in page.locator("#routes pre").all_inner_texts():
         assert f" {address}/v1/" in command or f" {address}/metrics" in command
+
+
+def test_a_mask_lowers_the_count_and_zones_are_kept_in_a_file(
+    visit: Callable[..., Any], service: Any, street: dict[str, Any], tmp_path: Path
+) -> None:
+    page = visit()
+    upload(page, street)
+    before = seen_count(page)
+    page.get_by_role("button", name="Add a rectangle").click()
+    inside = zone_counts(page)[0]
+    page.get_by_label("What Zone 1 is for").select_option("mask")
+    expect(page.locator("#count")).not_to_have_text(f"{before:,}")
+    after = seen_count(page)
+    assert after == pytest.approx(before - inside, abs=1 + 0.05 * before)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save zones").click()
+    text = Path(saved.value.path()).read_text()
+    data = {"zones": text}
+    answer = httpx.post(f"{service.url}/v1/count", files={"image": street["buffer"]}, data=data, timeout=60).json()
+    assert answer["count"] == pytest.approx(after, abs=1 + 0.05 * before)
+    upload(page, street)
+    assert seen_count(page) == before, "another picture begins without zones"
+    file = {"name": "zones.json", "mimeType": "application/json", "buffer": text.encode()}
+    page.set_input_files("#zones-file", file)
+    expect(page.locator("#count")).to_have_text(f"{after:,}")
+    page.set_input_files("#zones-file", file | {"buffer": b"{}"})
+    expect(page.locator("#error")).to_contain_text("zones.json: no zones")
+
+
+def test_heads_show_as_dots_on_the_page_and_in_the_saved_picture(
+    visit: Callable[..., Any], street: dict[str, Any]
+) -> None:
+    page = visit()
+    upload(page, street)
+    count = seen_count(page)
+    expect(page.locator("#dots")).to_be_hidden()
+    page.get_by_label("A dot for each head").check()
+    expect(page.locator("#dots")).to_be_visible()
+    heads = page.locator("#dots path").first.get_attribute("d").count("M")
+    assert heads == count > 0
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save PNG").click()
+    picture = np.asarray(Image.open(saved.value.path()).convert("RGB"))
+    assert (picture == (64, 255, 214)).all(axis=-1).any()

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from gbdgc.errors import InputError
-from gbdgc.methods import METHODS, Method, MethodOptions, build_method, losses
+from gbdgc.methods import MethodOptions, losses
+from gbdgc.methods.build import METHODS, build_method
+from gbdgc.methods.contract import Method
 from gbdgc.models import Output
 
 Loss = Callable[[Tensor, Tensor], Tensor]

@@ -251,7 +251,7 @@ def test_an_upload_never_touches_the_disk(service: Any) -> None:
 
 
 def written_bytes(process: int) -> int:
-    """Bytes that a process has written to files, pipes and other processes; answers to clients are not among them."""
+    """Bytes that a process has written to files, pipes and other processes, but not to clients."""
     return int(Path(f"/proc/{process}/io").read_text().split("wchar:")[1].split()[0])
 
 

@@ -14,7 +14,7 @@ from gbdgc import checkpoint
 
 REAL = os.environ.get("GBDGC_DATA")
 GBDGC = [sys.executable, "-m", "gbdgc"]
-OVERRIDES = ["train.epochs=2", "augmentation.crop=160", "train.checkpoint_seconds=0"]
+OVERRIDES = ["train.epochs=2", "data.repeats=1", "augmentation.crop=160", "train.checkpoint_seconds=0"]
 
 
 @pytest.mark.slow

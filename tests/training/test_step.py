@@ -12,7 +12,8 @@ from lightning_fabric import Fabric
 
 from gbdgc import checkpoint
 from gbdgc.data.loading import Batch
-from gbdgc.methods import METHODS, MethodOptions, build_method
+from gbdgc.methods import MethodOptions
+from gbdgc.methods.build import METHODS, build_method
 from gbdgc.models import BACKBONES, build_network
 from gbdgc.training import TrainingRun, step, train
 from gbdgc.training.step import Runner, backward

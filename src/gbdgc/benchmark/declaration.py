@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gbdgc.benchmark.layout import Table
 from gbdgc.benchmark.protocol import LAST_EPOCHS, Pairs, file_name, source_settings
-from gbdgc.config import Config, load_config
 from gbdgc.errors import InputError
 from gbdgc.files import natural_order
 from gbdgc.runs import TrainingRun
 
 if TYPE_CHECKING:
+    from gbdgc.config import Config
     from gbdgc.data import Dataset
 
 Cell = dict[str, Any]
@@ -56,8 +56,10 @@ class Settings:
     runs: str | os.PathLike[str] = "runs/benchmark"
     """The folder of the large ones: training runs with their checkpoints and predictions."""
 
-    def config_of(self, job: Job, seed: int) -> Config:
+    def config_of(self, job: Job, seed: int) -> "Config":
         """Return what to train for a job."""
+        from gbdgc.config import load_config  # here, as the help names the tables and must not import so much
+
         # What a variant is about comes last, so that nothing can quietly undo it.
         own = ["data.source=[]", *source_settings(job.source), *self.overrides, *job.overrides, f"train.seed={seed}"]
         own += [f"train.epochs={self.epochs}"] * (self.epochs is not None) + [f"train.keep_epochs={LAST_EPOCHS}"]
@@ -68,6 +70,7 @@ class Settings:
 
     def source(self, name: str) -> "Dataset":
         """Return the pictures of a single source to train on."""
+        from gbdgc.config import load_config
         from gbdgc.training.state import load_training_part
 
         return load_training_part(self.data[name], load_config(self.config, ["data.source=[]", *self.overrides]).data)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from gbdgc import published
 from gbdgc.benchmark.protocol import is_drawn, rank
-from gbdgc.config import differences
 from gbdgc.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,6 +77,8 @@ class Table:
 
 def check_one_setting_per_cell(cells: "Sequence[Cell]") -> None:
     """Seeds may be averaged, models trained in different ways may not."""
+    from gbdgc.config import differences
+
     seen: dict[tuple[str, str | None, str], Cell] = {}
     for cell in cells:
         place = (cell["source"], cell["target"], cell["variant"])

@@ -9,18 +9,20 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gbdgc import __version__
 from gbdgc.benchmark.declaration import Cell, Job, Settings
 from gbdgc.benchmark.layout import Table, check_one_setting_per_cell
 from gbdgc.benchmark.protocol import file_name
 from gbdgc.benchmark.tables import find_benchmark
-from gbdgc.config import Config, differences, settings_that_matter
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import atomic_write
 from gbdgc.progress import stderr
 from gbdgc.runs import TrainingRun
+
+if TYPE_CHECKING:
+    from gbdgc.config import Config
 
 _OF_THE_CELL = ("name", "data.source", "train.seed")
 """Settings that a cell has under names of its own."""
@@ -40,7 +42,7 @@ class Task(NamedTuple):
     settings: Settings
 
     @property
-    def config(self) -> Config:
+    def config(self) -> "Config":
         """What is trained for it."""
         return self.settings.config_of(self.job, self.seed)
 
@@ -137,6 +139,8 @@ def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
 
 def finished_cell(task: Task) -> Cell | None:
     """Return the result of a cell, None where it has not been run; one made with other settings is an error."""
+    from gbdgc.config import differences
+
     path, config, engine = task.path, task.config, task.settings.engine
     if not path.exists():
         return None
@@ -153,7 +157,7 @@ def finished_cell(task: Task) -> Cell | None:
     return cell
 
 
-def _trained(config: Config, folder: Path) -> TrainingRun:
+def _trained(config: "Config", folder: Path) -> TrainingRun:
     """Train, resume a training that was interrupted, or return the one that is done."""
     from gbdgc.training import train
 
@@ -166,7 +170,7 @@ def _trained(config: Config, folder: Path) -> TrainingRun:
 
 
 def _describe(
-    benchmark: str, job: Job, target: str | None, config: Config, settings: Settings, run: TrainingRun
+    benchmark: str, job: Job, target: str | None, config: "Config", settings: Settings, run: TrainingRun
 ) -> Cell:
     """Return what a reader of the result needs to know of how it was made."""
     from gbdgc.evaluation.run import SELECTION
@@ -187,10 +191,12 @@ def _describe(
     }
 
 
-def _settings(config: Config) -> dict[str, Any]:
+def _settings(config: "Config") -> dict[str, Any]:
     """Return how something was trained, whatever its source and seed and wherever the data lies."""
+    from gbdgc.config import settings_that_matter
+
     return {key: value for key, value in settings_that_matter(config).items() if key not in _OF_THE_CELL}
 
 
-def _fingerprint(config: Config) -> str:
+def _fingerprint(config: "Config") -> str:
     return hashlib.sha256(json.dumps(_settings(config), sort_keys=True).encode()).hexdigest()[:12]

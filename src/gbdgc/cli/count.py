@@ -38,6 +38,7 @@ def count(
     overlays: bool = True,
     codec: Literal["h264", "vp9", "mpeg4"] | None = None,
     density: Flag = False,
+    points: Flag = False,
     recursive: Flag = False,
     resume: Flag = False,
     max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = MAX_PIXELS,
@@ -60,7 +61,8 @@ def count(
     tile
         Count larger pictures in windows of so many pixels a side.
     zones
-        A JSON file of polygons, each of which gets its own count: {"name": [[x, y], ...]}.
+        A JSON file of polygons, each of which gets its own count: {"name": [[x, y], ...]}. As {"zones": ...,
+        "masks": ...} it also has areas where nobody is to be counted.
     every
         Time between the frames of a video to count: 1s, 500ms, 2min; 0 counts each.
     seconds
@@ -77,6 +79,8 @@ def count(
         Of the annotated videos; unless given, one that needs no GPL encoder.
     density
         Also save the density of each picture, as .npz.
+    points
+        Also save the heads of each picture, as CSV and all of them as COCO, and draw them in the overlays.
     recursive
         Look into the folders within folders too.
     resume
@@ -91,13 +95,13 @@ def count(
     if seconds is not None and not math.isfinite(seconds):
         raise UsageError(f"--seconds {seconds}", "not a time", "leave it out to go on to the end, or until Ctrl-C")
     if cluster is not None:
-        if density or seconds is not None or format != "table":
-            raise UsageError("--cluster", "makes a table only", "leave out --density, --seconds and --format")
+        if density or points or seconds is not None or format != "table":
+            raise UsageError("--cluster", "makes a table only", "leave out --density, --points, --seconds and --format")
         _count_on_cluster(cluster, sources, weights, engine, tile, zones, every, out, recursive, max_pixels)
         return
     from gbdgc.cli.count_output import Messages, printer, say
     from gbdgc.counting import Counter, count_sources, find_sources, load_zones
-    from gbdgc.counting.sinks import ERRORS, Densities, Overlays, ResultsFolder, Sink
+    from gbdgc.counting.sinks import ERRORS, Densities, HeadFiles, Overlays, ResultsFolder, Sink
     from gbdgc.counting.sources import LIST
     from gbdgc.counting.tiling import check_tile
     from gbdgc.counting.video import HALF_LIFE, parse_every, public_name
@@ -124,13 +128,17 @@ def count(
         "weights": None if weights is None else str(weights.resolve()),
         "engine": counter.engine.name,
         "tile": counter.tile,
-        "zones": {area.name: {"corners": area.corners, "relative": area.relative} for area in areas},
+        "zones": {
+            area.name: {"corners": area.corners, "relative": area.relative} | ({"mask": True} if area.mask else {})
+            for area in areas
+        },
         "every": interval,
         "seconds": seconds,
     }
     sinks: list[Sink] = [
-        *([Overlays(codec=codec, smoothed=smooth is not None)] if overlays else []),
+        *([Overlays(codec=codec, smoothed=smooth is not None, points=points)] if overlays else []),
         *([Densities()] if density else []),
+        *([HeadFiles()] if points else []),
     ]
     stopped = False
     with (
@@ -140,7 +148,7 @@ def count(
         work = run.left(work) if listed else list(run.left(work))
         pictures = None if listed else sum(not source.moving for source in work)
         moving = listed or any(source.moving for source in work)
-        show = printer(format, run, [area.name for area in areas], moving=moving)
+        show = printer(format, run, [area.name for area in areas if not area.mask], moving=moving)
         counted = count_sources(
             counter,
             work,

@@ -12,7 +12,7 @@ from rich.progress import Progress, TaskID
 
 from gbdgc.counting import Failure, Outcome, Result, Video
 from gbdgc.counting.overlay import clock
-from gbdgc.counting.sinks import ZONE, Record, ResultsFolder, flat
+from gbdgc.counting.sinks import FILES, ZONE, Record, ResultsFolder, flat
 from gbdgc.files import csv_line
 from gbdgc.progress import stderr
 
@@ -42,7 +42,7 @@ def printer(format: Format, run: ResultsFolder, zones: Sequence[str], *, moving:
 
     def located(record: Record) -> Record:
         """Return the record with its files' names as they are found from here."""
-        return record | {kind: str(run.folder / record[kind]) for kind in ("overlay", "density") if record[kind]}
+        return record | {kind: str(run.folder / record[kind]) for kind in FILES if record[kind]}
 
     def print_csv(record: Record) -> None:
         row = flat(located(record))

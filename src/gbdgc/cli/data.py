@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from gbdgc.data import Dataset
     from gbdgc.data.checking import Finding
     from gbdgc.data.contact_sheet import Section
+    from gbdgc.evaluation import LabelFit
 
 app = App(name="data", help="Convert, check and look at labelled crowds, or draw some.")
 
 _SHOWN_OF_A_KIND = 24
+_SHOWN_MISFITS = 12
 
 # What several commands take.
 Data = Annotated[Path, Parameter(help="A data set: a folder or a label file.")]
@@ -89,6 +91,7 @@ def check(
     *,
     format: Format = "auto",
     point: Point = "head",
+    model: str | None = None,
     as_json: Json = False,
     out: Path | None = None,
     max_pixels: MaxPixels = MAX_PIXELS,
@@ -97,6 +100,9 @@ def check(
 
     Parameters
     ----------
+    model
+        Also look for labels that do not fit what a model sees in their picture: "default", a run's folder or a model
+        file. The contact sheet then shows the worst of them beside their density.
     as_json
         Print every finding as JSON instead of a table.
     out
@@ -113,7 +119,8 @@ def check(
     raise_pillow_limit(max_pixels)
     dataset = load_dataset(data, format, skip_bad=True, max_pixels=max_pixels, point=point)
     folder = _run_folder("data-check", data, out)
-    findings = find_problems(dataset, max_pixels=max_pixels)
+    fits, misfits, worst = _check_labels(model, dataset, folder, max_pixels) if model else ([], [], [])
+    findings = find_problems(dataset, max_pixels=max_pixels, also=misfits)
     wrong = sum(finding.wrong for finding in findings)
     report = {
         "data": str(data),
@@ -121,6 +128,7 @@ def check(
         "images": len(dataset),
         "wrong": wrong,
         "findings": [_finding_to_dict(finding) for finding in findings],
+        **({"label_scores": {fit.sample.id: round(fit.score, 3) for fit in fits}} if model else {}),
         "contact_sheet": str(folder / "contact_sheet.html"),
     }
     with atomic_write(folder / "findings.json", "w") as file:
@@ -130,7 +138,7 @@ def check(
         folder / "contact_sheet.html",
         f"Check of {data.resolve().name}",
         facts,
-        _finding_sections(findings, dataset),
+        [*worst, *_finding_sections(findings, dataset)],
         max_pixels=max_pixels,
     )
     if as_json:
@@ -279,6 +287,39 @@ def _report_left_out(problems: Sequence[str]) -> None:
 
     if problems:
         stderr.print(f"left out, {len(problems)}:", *problems, sep="\n  ", markup=False, soft_wrap=True)
+
+
+def _check_labels(
+    model: str, dataset: "Dataset", folder: Path, max_pixels: int
+) -> tuple[list["LabelFit"], list["Finding"], list["Section"]]:
+    """Score all labels by a model: return the scores, worst first, what is wrong, and what to show of the worst."""
+    from PIL import Image
+
+    from gbdgc.counting import Counter
+    from gbdgc.data import Sample
+    from gbdgc.data.checking import Finding
+    from gbdgc.data.contact_sheet import Group, Section
+    from gbdgc.evaluation import check_labels
+    from gbdgc.progress import track
+
+    counter = Counter.load(None if model == "default" else model, max_pixels=max_pixels)
+    labelled = sum(bool(sample.count) for sample in dataset)
+    fits = sorted(track(check_labels(counter, dataset), "comparing labels", total=labelled), key=lambda fit: fit.score)
+    groups = []
+    for number, fit in enumerate(fits[:_SHOWN_MISFITS]):
+        seen = counter(fit.sample.image)
+        picture = seen.save(folder / "density" / f"{number:02d}.jpg")
+        beside = Sample(f"what the model sees in {fit.sample.id}", picture, *Image.open(picture).size)
+        groups.append(Group([fit.sample, beside], f"score {fit.score:.2f}"))
+    wrong = [
+        Finding(
+            "misfit", (fit.sample.id,), f"score {fit.score:.2f}; {fit.sample.count} labelled, {fit.count:.0f} counted"
+        )
+        for fit in fits
+        if fit.score < 0
+    ]
+    text = "Score: mean log density at the labelled heads against the picture's mean; below 0 is worse than anywhere."
+    return fits, wrong, [Section("Labels that fit their picture least", text, groups)] if groups else []
 
 
 def _finding_to_dict(finding: "Finding") -> dict[str, Any]:

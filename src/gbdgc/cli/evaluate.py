@@ -129,7 +129,7 @@ def _text_of(path: Path) -> str:
 
 
 def tables(summary: dict[str, Any]) -> "list[Table]":
-    """Return the errors in all, and by band of the true count."""
+    """Return the errors in all, and by band of the true count, and how well points fit the labelled heads."""
     from rich.box import SIMPLE
     from rich.markup import escape
     from rich.table import Table
@@ -137,16 +137,22 @@ def tables(summary: dict[str, Any]) -> "list[Table]":
     whole = Table("data", "pictures", *_HEADINGS.values(), title="errors", title_justify="left", box=SIMPLE)
     heads = ("data", "people", "pictures", *_HEADINGS.values())
     bands = Table(*heads, title="by true count", title_justify="left", box=SIMPLE)
+    titles = ("data", "within", "precision", "recall", "F1")
+    heads_found = Table(*titles, title="heads found as points", title_justify="left", box=SIMPLE)
     for name, errors in summary["data"].items():
         unread = f"\n[red]{errors['unreadable']} not read[/]" if errors["unreadable"] else ""
         whole.add_row(escape(name), f"{errors['images']}{unread}", *_cells(errors))
         for place, (band, part) in enumerate(errors["by_density"].items()):
             bands.add_row("" if place else escape(name), band, str(part["images"]), *_cells(part))
         bands.add_section()
-    for table in (whole, bands):
+        for place, (tolerance, scores) in enumerate((errors.get("localisation") or {}).items()):
+            values = ("–" if value is None else f"{value:.3f}" for value in scores.values())
+            heads_found.add_row("" if place else escape(name), tolerance, *values)
+        heads_found.add_section()
+    for table in (whole, bands, heads_found):
         for column in table.columns[1:]:
             column.justify = "right"
-    return [whole, bands] if bands.rows else [whole]
+    return [whole, *(table for table in (bands, heads_found) if table.rows)]
 
 
 def notes(summary: dict[str, Any]) -> list[str]:
@@ -157,6 +163,7 @@ def notes(summary: dict[str, Any]) -> list[str]:
         f"whole pictures up to {summary['tile']} pixels, larger ones in windows; counted by {summary['engine']}",
         f"intervals: {summary['intervals']}",
         'RMSE is what papers of this field call "MSE"; NAE leaves out pictures without people',
+        "heads: a point matches at most one head; box-free: within half the mean distance to its three nearest",
     ]
     for name, errors in summary["data"].items():
         lines.append(f"{name}: read as {errors['format']}, split {errors['split']}")

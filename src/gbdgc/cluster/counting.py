@@ -153,9 +153,10 @@ def _run(parts: Sequence[Part], job: _Job, workers: int | None, gpus: float) -> 
     context.enable_progress_bars = False  # there is one bar, with pictures
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     rows = [{"part": part.to_json()} for part in parts]
+    count_part: Any = _count_part  # Ray types what it maps without the keywords it passes on
     # Tasks and not actors: what waits at a lost actor waits for its restart, for which a smaller cluster has no room.
     results = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-        _count_part,
+        count_part,
         fn_kwargs={"job": job},
         num_cpus=job.threads,
         num_gpus=gpus,
@@ -196,15 +197,14 @@ def _count_items(counter: Counter, items: Sequence[Item], job: _Job) -> Iterator
     blank = dict.fromkeys(columns)
     for item in items:
         if item.moving:
-            for outcome in _count_stretch(counter, item, job):
-                yield blank | _row(outcome, item.source, columns)
+            yield from (blank | _row(found, item.source, columns) for found in _count_stretch(counter, item, job))
     pictures = [item for item in items if not item.moving]
     # Fetched ahead, so that the network and the processor are busy at once.
     with closing(made_ahead(_fetch, pictures, workers=min(2, len(pictures)), ahead=4)) as fetched:
         outcomes = count_sources(counter, fetched, zones=job.zones)
         # A picture gives one outcome, and they come in order.
-        for item, outcome in zip(pictures, outcomes, strict=True):
-            yield blank | _row(outcome, item.source, columns)
+        for item, counted in zip(pictures, outcomes, strict=True):
+            yield blank | _row(counted, item.source, columns)
 
 
 def _fetch(item: Item) -> bytes | Source:
@@ -219,7 +219,7 @@ def _fetch(item: Item) -> bytes | Source:
 def _count_stretch(counter: Counter, item: Item, job: _Job) -> Iterator[Result | Failure]:
     """Count the frames of a stretch of video; one behind a URI is copied to this machine first."""
     place = locate(item.address)
-    options = {"zones": job.zones, "every": job.every, "start": item.start, "seconds": item.end}
+    options: dict[str, Any] = {"zones": job.zones, "every": job.every, "start": item.start, "seconds": item.end}
     if place.system.type_name == "local":
         outcomes = list(count_sources(counter, [Source(place.path, moving=True)], **options))
     else:
@@ -262,7 +262,7 @@ def _find(arguments: Iterable[str], recursive: bool, stretch: float) -> Iterator
             for source in find_sources([argument], recursive=recursive):
                 if source.problem is not None:
                     raise source.problem
-                path = str(Path(source.name).absolute())
+                path = str(Path(str(source.name)).absolute())
                 yield from _items(path, path, stretch)
         except InputError as error:
             yield Item(argument, argument, problem=str(error))

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
+from typing import Any
 
 from gbdgc.errors import InputError, install_advice
 
@@ -32,13 +33,17 @@ def connected(address: str = LOCAL, *, cores: int | None = None) -> Iterator[Mod
     if ray.is_initialized():
         yield ray
         return
-    options = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+    options: dict[str, Any] = {
+        "num_cpus": cores,
+        "include_dashboard": False,
+        "object_store_memory": _OBJECT_STORE_BYTES,
+    }
     try:
         ray.init(
             address=address,
             logging_level=logging.ERROR,
             log_to_driver=False,
-            **(options if address == LOCAL else {}),
+            **options,
         )
     except (ConnectionError, RuntimeError, ValueError) as error:  # no answer, other versions, not an address
         raise InputError(

@@ -179,6 +179,13 @@ class Counter:
             for own, image, verdict in zip(cells, images, verdicts, strict=True)
         ]
 
+    def __repr__(self) -> str:
+        trained = self.info.get("source")
+        parts = [f"on {self.engine.name}", f"windows of {self.tile}"]
+        parts += [f"longer side at most {self.max_side}"] if self.max_side is not None else []
+        parts += [f"trained on {', '.join(map(str, trained))}"] if isinstance(trained, list | tuple) else []
+        return f"<Counter {self.info.get('name', 'unnamed')}: {', '.join(parts)}>"
+
     def _judge(self, images: Sequence[RGB]) -> list[dict[str, Any]]:
         """Return for each picture its nearest latent domain and how far it lies out of the training cloud."""
         if self.trust is None:

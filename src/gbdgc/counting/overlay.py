@@ -27,6 +27,8 @@ MIN_WIDTH = 320
 _COLOURS = "plasma"
 _FOOTER, _BRIGHT, _DIM = (17, 18, 23), (250, 250, 252), (164, 167, 178)
 _GROUND = (38, 40, 48)
+_DOT = (64, 255, 214)
+"""A colour that the palette of densities does not have."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +45,27 @@ class _Heat:
         return max(1.0, float(self.levels.max()))
 
 
-def blend(result: "Result", alpha: float, peak: float | None = None) -> Image.Image:
-    """Return the picture under its density in colour."""
+def blend(result: "Result", alpha: float, peak: float | None = None, *, points: bool = False) -> Image.Image:
+    """Return the picture under its density in colour, with a dot for each head where asked for."""
     heat = _heat(result)
-    return _colour_over(_picture(result, min_side=1), heat, result, alpha, peak or heat.peak)
+    picture = _colour_over(_picture(result, min_side=1), heat, result, alpha, peak or heat.peak)
+    if points:
+        _draw_points(picture, result)
+    return picture
 
 
-def annotate(result: "Result", alpha: float, peak: float | None = None, *, smoothed: bool = False) -> Image.Image:
-    """Return the picture under its density and zones, above a footer with the number and the colour bar."""
+def annotate(
+    result: "Result", alpha: float, peak: float | None = None, *, smoothed: bool = False, points: bool = False
+) -> Image.Image:
+    """Return the picture under its density, dots and zones, above a footer with the number and the colour bar."""
     heat = _heat(result)
     peak = peak or heat.peak
     picture = _colour_over(_picture(result, MIN_SIDE), heat, result, alpha, peak)
     width = max(picture.width, MIN_WIDTH)
     unit = _unit(width)
+    if points:
+        _draw_points(picture, result)
+    picture = _draw_masks(picture, result)
     _draw_zones(picture, result, unit)
     whole = Image.new("RGB", (width, picture.height + round(60 * unit)), _FOOTER)
     whole.paste(picture, ((width - picture.width) // 2, 0))
@@ -94,7 +104,7 @@ def colour_bar(length: int = 256) -> Image.Image:
     return _clear_coloured(Image.fromarray(np.linspace(0, 255, length).astype(np.uint8)[None]))
 
 
-def plot_overlay(result: "Result", ax: "Axes | None", alpha: float) -> "Axes":
+def plot_overlay(result: "Result", ax: "Axes | None", alpha: float, *, points: bool = False) -> "Axes":
     """Draw into matplotlib axes, in the picture's own pixel coordinates."""
     from matplotlib import pyplot
     from matplotlib.cm import ScalarMappable
@@ -104,6 +114,8 @@ def plot_overlay(result: "Result", ax: "Axes | None", alpha: float) -> "Axes":
         _, ax = pyplot.subplots(layout="constrained")
     heat = _heat(result)
     ax.imshow(blend(result, alpha), extent=(0, result.width, result.height, 0))
+    if points:
+        ax.scatter(result.points[:, 0], result.points[:, 1], s=6, color=np.divide(_DOT, 255), linewidths=0)
     for name, corners in result.outlines.items():
         ax.fill(*corners.T, fill=False, edgecolor="white", linewidth=1.5)
         ax.annotate(f"{name}: {result.zones[name]:,.0f}", corners.mean(axis=0), color="white", ha="center")
@@ -208,6 +220,28 @@ def _draw_footer(
     for share, anchor in ((0.0, "la"), (0.5, "ma"), (1.0, "ra")):
         label = f"{share**2 * peak:.2g}"
         draw.text((left + share * length, bar_top + thickness + 3 * unit), label, _BRIGHT, small, anchor=anchor)
+
+
+def _draw_points(picture: Image.Image, result: "Result") -> None:
+    """Draw a dot at each head, no larger than leaves room between heads that are close to each other."""
+    draw = ImageDraw.Draw(picture)
+    scale = picture.width / result.width
+    spacing = math.sqrt(picture.width * picture.height / max(len(result.points), 1))
+    radius = float(np.clip(spacing / 9, 1.5, 4 * _unit(picture.width)))
+    for x, y in result.points[:, :2] * scale:
+        for colour, reach in ((_FOOTER, radius + 1), (_DOT, radius)):
+            draw.ellipse((x - reach, y - reach, x + reach, y + reach), fill=colour)
+
+
+def _draw_masks(picture: Image.Image, result: "Result") -> Image.Image:
+    """Darken the areas that are not counted in."""
+    if not result.masks:
+        return picture
+    shade = Image.new("L", picture.size, 0)
+    for corners in result.masks.values():
+        polygon = [(float(x), float(y)) for x, y in corners * (picture.width / result.width)]
+        ImageDraw.Draw(shade).polygon(polygon, fill=170)
+    return Image.composite(Image.new("RGB", picture.size, _FOOTER), picture, shade)
 
 
 def _draw_zones(picture: Image.Image, result: "Result", unit: float) -> None:

@@ -99,7 +99,7 @@ def count_sources(
     sources
         Pictures of any kind, or what `find_sources` yields.
     zones
-        Areas to count in each picture. One that cannot be counted in raises its `InputError`.
+        Areas to count in each picture, and masks to leave out. One that cannot be counted in raises its `InputError`.
     every
         Seconds between the frames of a video to count; 0 counts each.
     seconds
@@ -205,9 +205,10 @@ def _count_video(
             for frame in reader:
                 clock = datetime.now().astimezone().isoformat(timespec="milliseconds") if reader.live else None
                 (result,) = counter.count_together([frame.image], check=check)
+                result = result.with_zones(zones) if zones else result
                 video.dropped = reader.dropped
                 yield replace(
-                    result.with_zones(zones) if zones else result,
+                    result,
                     source=video.source,
                     time=frame.time,
                     smoothed=video.add(Moment(frame.time, result.count)),

@@ -6,6 +6,8 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from gbdgc.counting.overlay import annotate, blend, plot_overlay
+from gbdgc.counting.points import HeadPoints, find_points
 from gbdgc.counting.tiling import sum_cells
-from gbdgc.counting.zones import Corners, Zone, check_polygon, people_inside
+from gbdgc.counting.zones import Corners, Zone, check_polygon, people_inside, without_people_inside
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp"})
 
 _STRIP_ROWS = 256
+_NOTEBOOK_SIDE = 900
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,11 +72,15 @@ class Result:
         People in each named zone; `with_zones` fills it.
     outlines
         The same zones' corners in pixels, for drawing.
+    masks
+        Corners of the areas that are not counted in.
 
     Attributes
     ----------
     count : float
         The number of people: the sum of ``cells``.
+    points : array
+        Heads as rows (x, y, confidence).
     """
 
     cells: NDArray[np.float32]
@@ -93,6 +101,7 @@ class Result:
     video: "Video | None" = None
     zones: Mapping[str, float] = field(default_factory=dict)
     outlines: Mapping[str, Corners] = field(default_factory=dict)
+    masks: Mapping[str, Corners] = field(default_factory=dict)
     count: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -127,6 +136,15 @@ class Result:
             full[first : first + len(strip)] = strip
         return full
 
+    @cached_property
+    def points(self) -> HeadPoints:
+        """Heads, one row (x, y, confidence) each, in pixels: always ``round(count)`` of them.
+
+        Points are whole people, and a density is not: within a zone their number can differ from `count_in` by what
+        the outline cuts. Nor is a point at each head for certain; see `gbdgc.counting.points.find_points`.
+        """
+        return find_points(self.cells, self.stride, self.width, self.height)
+
     def count_in(self, polygon: ArrayLike) -> float:
         """Return the number of people inside a polygon.
 
@@ -142,19 +160,26 @@ class Result:
         return people_inside(self.cells, self.stride, self.width, self.height, check_polygon(polygon))
 
     def with_zones(self, zones: Sequence[Zone]) -> Self:
-        """Return this result with the people in each zone counted, and a warning for each outside the picture."""
-        outlines = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones}
+        """Return this result with the people in each zone counted, and a warning for each outside the picture.
+
+        People inside masks are taken out first, and are in no count of the new result.
+        """
+        outlines = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones if not zone.mask}
+        masks = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones if zone.mask}
+        shape = self.stride, self.width, self.height
+        masked = replace(self, cells=without_people_inside(self.cells, *shape, masks.values())) if masks else self
         counts = {}
         for name, corners in outlines.items():
             try:
-                counts[name] = self.count_in(corners)
+                counts[name] = masked.count_in(corners)
             except InputError as error:
                 raise InputError(f"zone '{name}'", error.reason, error.next_step) from error
         # The zones from before go, and their warnings with them.
         others = tuple(warning for warning in self.warnings if warning not in self._zones_outside(self.outlines))
-        return replace(self, zones=counts, outlines=outlines, warnings=others + self._zones_outside(outlines))
+        outside = self._zones_outside(outlines | masks)
+        return replace(masked, zones=counts, outlines=outlines, masks=masks, warnings=others + outside)
 
-    def overlay(self, alpha: float = 0.6, *, peak: float | None = None) -> NDArray[np.uint8]:
+    def overlay(self, alpha: float = 0.6, *, peak: float | None = None, points: bool = False) -> NDArray[np.uint8]:
         """Return the picture with the density in colour over it, clear where nobody is.
 
         Parameters
@@ -164,29 +189,34 @@ class Result:
         peak
             The density shown in the brightest colour, in people per square of the colour bar; the densest spot's
             own unless given. Frames of one video want one peak.
+        points
+            Draw a dot at each head.
         """
-        return np.asarray(blend(self, alpha, peak))
+        return np.asarray(blend(self, alpha, peak, points=points))
 
-    def annotated(self, alpha: float = 0.6, *, peak: float | None = None, smoothed: bool = False) -> NDArray[np.uint8]:
+    def annotated(
+        self, alpha: float = 0.6, *, peak: float | None = None, smoothed: bool = False, points: bool = False
+    ) -> NDArray[np.uint8]:
         """Return the overlay with its zones, and below it the number, smoothed too if asked, and a colour bar."""
-        return np.asarray(annotate(self, alpha, peak, smoothed=smoothed))
+        return np.asarray(annotate(self, alpha, peak, smoothed=smoothed, points=points))
 
-    def plot(self, ax: "Axes | None" = None, alpha: float = 0.6) -> "Axes":
+    def plot(self, ax: "Axes | None" = None, alpha: float = 0.6, *, points: bool = False) -> "Axes":
         """Draw the overlay with a colour bar into matplotlib axes, new ones unless given, and return them."""
-        return plot_overlay(self, ax, alpha)
+        return plot_overlay(self, ax, alpha, points=points)
 
-    def save(self, path: str | os.PathLike[str], alpha: float = 0.6) -> Path:
+    def save(self, path: str | os.PathLike[str], alpha: float = 0.6, *, points: bool = False) -> Path:
         """Write the result; what is written goes by the suffix. Returns the path.
 
-        ``.png .jpg .webp``: the annotated overlay. ``.npy``: the full-size density. ``.npz``: cells, stride, width,
-        height and count, much smaller. ``.json``: what `to_dict` gives.
+        ``.png .jpg .webp``: the annotated overlay, with a dot at each head for ``points``. ``.npy``: the full-size
+        density. ``.npz``: cells, stride, width, height and count, much smaller. ``.json``: what `to_dict` gives.
+        ``.csv``: one row x, y, confidence per head.
         """
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix in PICTURE_SUFFIXES:
             # Level 1: three times as fast as Pillow's default, for files a few per cent larger.
             options = {"compress_level": 1} if suffix == ".png" else {"quality": 90}
-            picture = annotate(self, alpha)
+            picture = annotate(self, alpha, points=points)
             with atomic_write(path) as file:
                 picture.save(file, format=Image.registered_extensions()[suffix], **options)
         elif suffix == ".npy":
@@ -207,13 +237,28 @@ class Result:
                 )
         elif suffix == ".json":
             with atomic_write(path, "w") as file:
-                file.write(self.to_json() + "\n")
+                file.write(self.to_json(points=points) + "\n")
+        elif suffix == ".csv":
+            with atomic_write(path, "w") as file:
+                np.savetxt(
+                    file,
+                    self.points,
+                    fmt=["%.1f", "%.1f", "%.3f"],
+                    delimiter=",",
+                    header="x,y,confidence",
+                    comments="",
+                )
         else:
-            raise InputError(str(path), f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz or .json")
+            raise InputError(
+                str(path), f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz, .csv or .json"
+            )
         return path
 
-    def to_dict(self, *, density: bool = False) -> dict[str, Any]:
-        """Return what JSON can hold; with ``density`` also the cells, so that `from_dict` gives the result back."""
+    def to_dict(self, *, density: bool = False, points: bool = False) -> dict[str, Any]:
+        """Return what JSON can hold, with ``points`` also the heads.
+
+        With ``density`` it has the cells too, so that `from_dict` gives the result back.
+        """
         record: dict[str, Any] = {
             "source": self.source,
             "count": self.count,
@@ -228,15 +273,22 @@ class Result:
             "smoothed": self.smoothed,
             "clock": self.clock,
         }
+        if points:
+            record["points"] = self.rounded_points()
         if density:
-            record["outlines"] = {name: corners.tolist() for name, corners in self.outlines.items()}
+            for kind, polygons in (("outlines", self.outlines), ("masks", self.masks)):
+                record[kind] = {name: corners.tolist() for name, corners in polygons.items()}
             record["stride"] = self.stride
             record["cells"] = base64.b64encode(zlib.compress(self.cells.astype("<f4").tobytes(), 1)).decode("ascii")
         return record
 
-    def to_json(self, *, density: bool = False) -> str:
+    def rounded_points(self) -> list[list[float]]:
+        """Return the heads as lists [x, y, confidence], to a tenth of a pixel: short as text."""
+        return [[round(x, 1), round(y, 1), round(confidence, 3)] for x, y, confidence in self.points.tolist()]
+
+    def to_json(self, *, density: bool = False, points: bool = False) -> str:
         """Return `to_dict` as one line of JSON."""
-        return json.dumps(self.to_dict(density=density), ensure_ascii=False, allow_nan=False)
+        return json.dumps(self.to_dict(density=density, points=points), ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
@@ -260,6 +312,7 @@ class Result:
             clock=record.get("clock"),
             zones=dict(record.get("zones", {})),
             outlines={name: np.asarray(corners) for name, corners in record.get("outlines", {}).items()},
+            masks={name: np.asarray(corners) for name, corners in record.get("masks", {}).items()},
         )
 
     def __repr__(self) -> str:
@@ -269,6 +322,14 @@ class Result:
         parts += [f"{self.milliseconds:.0f} ms"] if self.milliseconds is not None else []
         parts += [f"{len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"] if self.warnings else []
         return f"<Result {self.source or 'image'}: {', '.join(parts)}>"
+
+    def _repr_png_(self) -> bytes:
+        """Show the annotated overlay in a notebook."""
+        picture = annotate(self, 0.6)
+        picture.thumbnail((_NOTEBOOK_SIDE, _NOTEBOOK_SIDE))
+        file = BytesIO()
+        picture.save(file, "PNG")
+        return file.getvalue()
 
     def _zones_outside(self, outlines: Mapping[str, Corners]) -> tuple[str, ...]:
         """Warn of zones that cannot hold anybody: they were most likely drawn on a picture of another size."""

@@ -4,6 +4,7 @@ Each result is written at once, so that a run can be interrupted and resumed at 
 """
 
 import json
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,20 +12,26 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+import numpy as np
+
 from gbdgc.counting.overlay import peak_of
 from gbdgc.counting.pipeline import Failure, Moment, Outcome, Video
 from gbdgc.counting.result import Result
 from gbdgc.counting.sources import Source
 from gbdgc.counting.video import VideoWriter, public_name
+from gbdgc.data.formats import coco
 from gbdgc.errors import InputError
+from gbdgc.files import atomic_write, csv_rows
 from gbdgc.runs import Journal, Resume, RunFolder
 
-COUNTS, VIDEOS, ERRORS = "counts.csv", "videos.csv", "errors.csv"
+COUNTS, VIDEOS, ERRORS, HEADS = "counts.csv", "videos.csv", "errors.csv", "points.json"
 ZONE = "zone:"
+FILES = ("overlay", "density", "points")
+"""Columns that name what a sink made of a result."""
 _COLUMNS_BEFORE_ZONES = ("source", "time", "clock", "count", "smoothed")
 _COLUMNS_AFTER_ZONES = (
     *("width", "height", "domain", "novelty", "warnings", "milliseconds"),
-    *("overlay", "density"),
+    *FILES,
 )
 _VIDEO_COLUMNS = ("source", "frames", "seconds", "dropped", "mean", "highest")
 _SAME = ("weights", "zones", "every", "seconds", "tile")
@@ -65,6 +72,21 @@ class Densities:
         """Nothing stays open."""
 
 
+class HeadFiles:
+    """The heads of each picture and frame, as CSV with the columns x, y and confidence."""
+
+    kind = "points"
+
+    def write(self, folder: Path, stem: str, result: Result) -> str:
+        """Write the heads."""
+        name = f"points/{stem}.csv" if result.frame is None else f"points/{stem}/{result.frame:06d}.csv"
+        result.save(folder / name)
+        return name
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
 class Overlays:
     """Each picture with the density over it, and one annotated video of all frames of a video.
 
@@ -74,23 +96,25 @@ class Overlays:
         Of the annotated video, as `VideoWriter` takes it.
     smoothed
         Also write the smoothed count on each frame.
+    points
+        Also draw a dot at each head.
     """
 
     kind = "overlay"
 
-    def __init__(self, *, codec: str | None = None, smoothed: bool = False) -> None:
-        self._codec, self._smoothed = codec, smoothed
+    def __init__(self, *, codec: str | None = None, smoothed: bool = False, points: bool = False) -> None:
+        self._codec, self._smoothed, self._points = codec, smoothed, points
         self._film: VideoWriter | None = None
         self._began = self._peak = 0.0
 
     def write(self, folder: Path, stem: str, result: Result) -> str:
         """Write the overlay, or append it to the annotated video, in the colours of its densest spot so far."""
         if result.video is None:
-            result.save(folder / f"overlays/{stem}.jpg")
+            result.save(folder / f"overlays/{stem}.jpg", points=self._points)
             return f"overlays/{stem}.jpg"
         name, time = f"overlays/{stem}.mp4", result.time or 0.0
         self._peak = max(self._peak, peak_of(result))
-        picture = result.annotated(peak=self._peak, smoothed=self._smoothed)
+        picture = result.annotated(peak=self._peak, smoothed=self._smoothed, points=self._points)
         if self._film is None:
             height, width = picture.shape[:2]
             self._film = VideoWriter(folder / name, result.video.rate, (width, height), self._codec)
@@ -143,7 +167,7 @@ class ResultsFolder:
         for row in rows:
             if row["time"] and row["source"] not in finished:
                 self.begun[row["source"]].append(Moment(float(row["time"]), float(row["count"])))
-            self._taken |= {_stem_of(row[kind]).casefold() for kind in ("overlay", "density") if row[kind]}
+            self._taken |= {_stem_of(row[kind]).casefold() for kind in FILES if row[kind]}
         self.done = finished | {row["source"] for row in rows if not row["time"]}
 
     @classmethod
@@ -167,12 +191,17 @@ class ResultsFolder:
                 raise InputError(str(file), "not the settings of a count", "choose another folder") from error
 
         products = (COUNTS, VIDEOS, ERRORS)
+        zones = [name for name, area in settings["zones"].items() if not area.get("mask")]
         resuming: Resume = "auto" if resume else False
         with (
             RunFolder.open("count", name, settings, out, resuming, products=products, changed=changed) as folder,
-            closing(cls(folder.path, tuple(settings["zones"]), sinks)) as results,
+            closing(cls(folder.path, zones, sinks)) as results,
         ):
-            yield results
+            try:
+                yield results
+            finally:
+                if any(isinstance(sink, HeadFiles) for sink in sinks):
+                    results.write_coco()
 
     def left(self, sources: Iterable[Source]) -> Iterator[Source]:
         """Yield the sources that have not been counted yet."""
@@ -188,7 +217,7 @@ class ResultsFolder:
             if outcome.video is None or outcome.video is not self._video:
                 self._video, self._stem = outcome.video, self.name_for(outcome.source or "")
             made = {sink.kind: sink.write(self.folder, self._stem, outcome) for sink in self.sinks}
-            record = round_all(outcome.to_dict()) | {"overlay": None, "density": None} | made
+            record = round_all(outcome.to_dict()) | dict.fromkeys(FILES) | made
             self._counts.append(flat(record))
             self.counted += 1
             return record
@@ -201,6 +230,29 @@ class ResultsFolder:
             facts["mean"] = outcome.total / outcome.frames if outcome.frames else None
             self._videos.append(round_all(facts))
         return None
+
+    def write_coco(self) -> None:
+        """Write points.json: the heads of all pictures, as COCO keypoints with a score each.
+
+        Pictures are named relative to the folder that holds all of them, as `load_dataset` reads the file from there.
+        """
+        rows = [row for row in self._counts.rows() if row["points"] and not row["time"]]
+        if not rows:
+            return
+        root = os.path.commonpath([Path(row["source"]).absolute().parent for row in rows])
+        pictures = [
+            coco.Picture(
+                os.path.relpath(row["source"], root).replace(os.sep, "/"),
+                int(row["width"]),
+                int(row["height"]),
+                np.array(csv_rows((self.folder / row["points"]).read_text(encoding="utf-8"))[1:], dtype=float).reshape(
+                    -1, 3
+                ),
+            )
+            for row in rows
+        ]
+        with atomic_write(self.folder / HEADS, "w") as file:
+            json.dump(coco.document(pictures), file)
 
     def close(self) -> None:
         """Complete the files of a video, wherever it stands."""

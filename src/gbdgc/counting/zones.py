@@ -19,17 +19,22 @@ Corners = NDArray[np.float64]
 
 MAX_CORNERS = 1_000
 MAX_COORDINATE = 1e9
+_LINES = 4
 
 _SHAPES = '{"name": [[x, y], ...]} or [{"name": ..., "polygon": [[x, y], ...]}]'
 
 
 @dataclass(frozen=True)
 class Zone:
-    """A named polygon; ``relative`` corners run from 0 to 1 over the picture, so that one file fits any resolution."""
+    """A named polygon; ``relative`` corners run from 0 to 1 over the picture, so that one file fits any resolution.
+
+    A zone gets its own count; a ``mask`` is an area in which nobody is counted.
+    """
 
     name: str
     corners: tuple[tuple[float, float], ...]
     relative: bool = False
+    mask: bool = False
 
     def in_pixels(self, width: int, height: int) -> Corners:
         """Return the corners in pixels of a picture of this size."""
@@ -43,7 +48,7 @@ def load_zones(path: str | os.PathLike[str], *, relative: bool = False) -> tuple
     ----------
     path
         The file: ``{"name": [[x, y], ...]}`` or ``[{"name": ..., "polygon": [[x, y], ...]}]``, or either of them as
-        ``{"relative": true, "zones": ...}``.
+        ``{"relative": true, "zones": ..., "masks": ...}``, where masks have the same shape and are not counted in.
     relative
         The coordinates run from 0 to 1 over the picture; a file that says so itself needs no flag.
     """
@@ -78,21 +83,14 @@ def parse_zones(
 
     ``where`` begins the error messages; more zones than ``most`` are refused before any is looked at.
     """
-    if (
-        isinstance(value, dict)
-        and isinstance(value.get("zones"), dict | list)
-        and value.keys() <= {"zones", "relative"}
-    ):
+    masks: Any = {}
+    parts = [value.get(name, {}) for name in ("zones", "masks")] if isinstance(value, dict) else []
+    if parts and any(parts) and value.keys() <= {"zones", "masks", "relative"} and all(map(_holds_polygons, parts)):
         relative = relative or value.get("relative") is True
-        value = value["zones"]
-    if isinstance(value, dict):
-        named = list(value.items())
-    elif isinstance(value, list) and all(
-        isinstance(zone, dict) and {"name", "polygon"} <= zone.keys() for zone in value
-    ):
-        named = [(zone["name"], zone["polygon"]) for zone in value]
-    else:
-        raise InputError(where, f"zones must be {_SHAPES}")
+        value, masks = parts
+    named = _named_polygons(value, where)
+    unmasked = len(named)
+    named += _named_polygons(masks, where)
     if not named:
         raise InputError(where, "no zone in it", f"zones are {_SHAPES}")
     if most is not None and len(named) > most:
@@ -117,9 +115,22 @@ def parse_zones(
     if relative and any((np.abs(corners) > 2).any() for corners in polygons):
         raise InputError(where, "relative coordinates run from 0 to 1, and these look like pixels")
     return tuple(
-        Zone(name, tuple((float(x), float(y)) for x, y in corners), relative)
-        for name, corners in zip(names, polygons, strict=True)
+        Zone(name, tuple((float(x), float(y)) for x, y in corners), relative, mask=number >= unmasked)
+        for number, (name, corners) in enumerate(zip(names, polygons, strict=True))
     )
+
+
+def _holds_polygons(value: Any) -> bool:
+    """Whether this is a collection of polygons, and not one polygon of a zone that is named "zones" or "masks"."""
+    return isinstance(value, dict) or (isinstance(value, list) and all(isinstance(zone, dict) for zone in value))
+
+
+def _named_polygons(value: Any, where: str) -> list[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, list) and all(isinstance(zone, dict) and {"name", "polygon"} <= zone.keys() for zone in value):
+        return [(zone["name"], zone["polygon"]) for zone in value]
+    raise InputError(where, f"zones must be {_SHAPES}")
 
 
 def check_polygon(polygon: ArrayLike) -> Corners:
@@ -175,6 +186,29 @@ def people_inside(cells: NDArray[np.float32], stride: int, width: int, height: i
         mass = left[row, column] * (1 - share) + left[row, column + 1] * share
         total += sign * float(np.sum(mass * (length / row_heights[row])))
     return total
+
+
+def without_people_inside(
+    cells: NDArray[np.float32], stride: int, width: int, height: int, masks: Iterable[Corners]
+) -> NDArray[np.float32]:
+    """Return the cells with nobody left inside the masks; one that is cut keeps the share that lies outside.
+
+    The share of a cell is exact from left to right, and measured on a few lines from top to bottom.
+    """
+    edges = np.minimum(np.arange(cells.shape[1] + 1) * stride, width).astype(np.float32)
+    tops = np.minimum(np.arange(cells.shape[0] + 1) * stride, height).astype(np.float64)
+    kept = cells.copy()
+    for corners in masks:
+        covered = np.zeros_like(cells)
+        outline = list(_outline(np.round(corners, 6)))
+        for line in range(_LINES):
+            y = tops[:-1] + np.diff(tops) * (line + 0.5) / _LINES
+            for (x0, y0), (x1, y1), sign in outline:
+                rows = np.flatnonzero((y >= y0) & (y < y1))
+                x = (x0 + (y[rows] - y0) * ((x1 - x0) / (y1 - y0))).astype(np.float32)
+                covered[rows] += sign / _LINES * np.clip((x[:, None] - edges[:-1]) / np.diff(edges), 0, 1)
+        kept *= np.clip(1 - covered, 0, 1)
+    return kept
 
 
 def _outline(corners: Corners) -> Iterator[tuple[tuple[float, float], tuple[float, float], int]]:

@@ -29,6 +29,9 @@ KINDS = {
     "undecodable": Kind("picture that does not decode", "copy it again from where it came"),
     "not_finite": Kind("point that is NaN or infinite", "label the picture again"),
     "rotation": Kind("labels made before the EXIF rotation", "turn the points as the EXIF data turn the picture"),
+    "misfit": Kind(
+        "labels that do not fit their picture", "see whether they belong to it, and are not shifted or turned"
+    ),
     "shared": Kind("same picture in two splits", "it lets a test be passed by heart; keep it in one split"),
     "outside": Kind("point outside the picture", "it would be moved to the border; correct or delete it"),
     "unlabelled": Kind("no labels, though others of its split have some", "label it, or remove it from the split"),
@@ -55,12 +58,15 @@ class Finding:
         return KINDS[self.kind].wrong
 
 
-def check(dataset: Dataset, *, max_pixels: int = MAX_PIXELS, workers: int | None = None) -> list[Finding]:
+def check(
+    dataset: Dataset, *, max_pixels: int = MAX_PIXELS, workers: int | None = None, also: Sequence[Finding] = ()
+) -> list[Finding]:
     """Return what there is to say about a data set, the gravest first; see `KINDS`.
 
-    Read the data set with ``skip_bad=True``: what the reader left out is then among the findings.
+    Read the data set with ``skip_bad=True``: what the reader left out is then among the findings. ``also`` is what
+    was found by other means, such as `gbdgc.evaluation.check_labels`.
     """
-    found = [Finding("unread", (), problem) for problem in dataset.problems]
+    found = [Finding("unread", (), problem) for problem in dataset.problems] + list(also)
     examine = partial(_examine, max_pixels=max_pixels)
     portraits: dict[str, Portrait] = {}
     for id, own, findings in track(map_unordered(examine, dataset, workers=workers), "checking", total=len(dataset)):

@@ -2,6 +2,8 @@
 
 from gbdgc.evaluation.counting import Unreadable, count_dataset, count_rows
 from gbdgc.evaluation.intervals import Estimate, bootstrap, paired_bootstrap
+from gbdgc.evaluation.labels import LabelFit, check_labels, label_score
+from gbdgc.evaluation.localisation import box_free_radius, localisation, match_points
 from gbdgc.evaluation.metrics import METRICS, compare, errors, full_summary, summarise
 from gbdgc.evaluation.run import Evaluation, evaluate
 from gbdgc.evaluation.submission import write_nwpu_submission
@@ -12,15 +14,21 @@ __all__ = [
     "PREDICTIONS",
     "Estimate",
     "Evaluation",
+    "LabelFit",
     "Row",
     "Unreadable",
     "bootstrap",
+    "box_free_radius",
+    "check_labels",
     "compare",
     "count_dataset",
     "count_rows",
     "errors",
     "evaluate",
     "full_summary",
+    "label_score",
+    "localisation",
+    "match_points",
     "paired_bootstrap",
     "read_table",
     "summarise",

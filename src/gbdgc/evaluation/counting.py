@@ -6,6 +6,7 @@ from typing import NamedTuple, cast
 from gbdgc.counting import Counter, Failure, Result, count_sources
 from gbdgc.counting.engines import TorchEngine
 from gbdgc.data import Dataset, Sample
+from gbdgc.evaluation.localisation import match_all
 from gbdgc.evaluation.table import Row
 from gbdgc.models import Network
 
@@ -23,7 +24,7 @@ class Unreadable(NamedTuple):
 
 def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterator[Row | Unreadable]:
     """Count pictures one after another, as the rows are asked for."""
-    for sample, outcome in _counted(counter, samples):
+    for sample, outcome in counted(counter, samples):
         if isinstance(outcome, Failure):
             yield Unreadable(data, sample.id, str(outcome.error))
         else:
@@ -38,7 +39,15 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
                 domain=outcome.domain,
                 novelty=outcome.novelty,
                 tags=sample.tags,
+                **_matches(outcome, sample),
             )
+
+
+def _matches(result: Result, sample: Sample) -> dict[str, int]:
+    """Return how many heads were placed, and how many of them are where one is labelled."""
+    if sample.points is None:
+        return {}
+    return {"points": len(result.points)} | match_all(result.points[:, :2], sample.points)
 
 
 def count_dataset(network: Network, dataset: Dataset, *, max_side: int | None = None) -> list[Row]:
@@ -48,7 +57,7 @@ def count_dataset(network: Network, dataset: Dataset, *, max_side: int | None = 
         TorchEngine(network, device=str(next(network.parameters()).device)), max_side=max_side, tile=WHOLE
     )
     rows = []
-    for sample, outcome in _counted(counter, dataset.labelled):
+    for sample, outcome in counted(counter, dataset.labelled):
         if isinstance(outcome, Failure):
             raise outcome.error
         rows.append(Row(sample.id, sample.count, outcome.count, sample.width, sample.height, outcome.milliseconds))
@@ -56,7 +65,7 @@ def count_dataset(network: Network, dataset: Dataset, *, max_side: int | None = 
     return rows
 
 
-def _counted(counter: Counter, samples: Iterable[Sample]) -> Iterator[tuple[Sample, Result | Failure]]:
+def counted(counter: Counter, samples: Iterable[Sample]) -> Iterator[tuple[Sample, Result | Failure]]:
     """Return each sample with what came of it."""
     samples = list(samples)
     outcomes = count_sources(counter, [sample.image for sample in samples])

@@ -15,6 +15,7 @@ from gbdgc.data import Dataset, load_dataset, unique_name
 from gbdgc.errors import InputError, UsageError
 from gbdgc.evaluation.counting import WHOLE, Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
+from gbdgc.evaluation.localisation import localisation
 from gbdgc.evaluation.metrics import Summary, compare, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, cells, read_table, table_columns, tag_names
 from gbdgc.files import atomic_write
@@ -120,6 +121,7 @@ def evaluate(
             "max_side": counter.max_side,
             "unreadable": sum(each.data == name for each in unreadable),
             **full_summary(own, seed=seed),
+            "localisation": localisation(own),
         }
         if others is not None:
             summary["data"][name]["against"] = compare(own, others, seed=seed)

@@ -10,6 +10,10 @@ from gbdgc.runs import Journal
 
 PREDICTIONS = "predictions.csv"
 COLUMNS = ("data", "id", "truth", "count", "error", "width", "height", "milliseconds", "domain", "novelty")
+MATCHED = {"matched_4px": "4 px", "matched_8px": "8 px", "matched_box_free": "box-free"}
+"""Columns of matches between points and labelled heads, and the names of their tolerances."""
+LOCALISATION = ("points", *MATCHED)
+"""Tables of earlier versions do not have these."""
 _TAG = "tag_"
 
 
@@ -31,6 +35,11 @@ class Row:
     novelty: float | None = None
     """How far the picture lies out of the source's cloud: 0 well inside, 1 far out."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    points: int | None = None
+    """How many heads were placed; like the matches, None where nobody has labelled the picture."""
+    matched_4px: int | None = None
+    matched_8px: int | None = None
+    matched_box_free: int | None = None
 
     @property
     def error(self) -> float | None:
@@ -40,12 +49,13 @@ class Row:
 
 def table_columns(tags: Sequence[str]) -> list[str]:
     """Return the columns of the table of pictures with these tags."""
-    return [*COLUMNS, *(_TAG + tag for tag in tags)]
+    return [*COLUMNS, *LOCALISATION, *(_TAG + tag for tag in tags)]
 
 
 def cells(row: Row) -> dict[str, object]:
     """Return a row as the table has it."""
-    return {name: getattr(row, name) for name in COLUMNS} | {_TAG + tag: value for tag, value in row.tags.items()}
+    values = {name: getattr(row, name) for name in (*COLUMNS, *LOCALISATION)}
+    return values | {_TAG + tag: value for tag, value in row.tags.items()}
 
 
 def tag_names(rows: Iterable[Mapping[str, str]]) -> list[str]:
@@ -90,4 +100,5 @@ def _from_strings(line: Mapping[str, str]) -> Row:
         domain=int(line["domain"]) if line["domain"] else None,
         novelty=float(line["novelty"]) if line["novelty"] else None,
         tags={name.removeprefix(_TAG): value for name, value in line.items() if name.startswith(_TAG) and value},
+        **{name: int(line[name]) for name in LOCALISATION if line.get(name)},
     )

@@ -5,40 +5,20 @@ are means over images are computed from that part. Losses that compare images wi
 computed from descriptors, one row per image, once those of the whole batch are together: see `training.step`.
 """
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
 from gbdgc.methods import losses
+from gbdgc.methods.options import DensityLoss
 from gbdgc.models import Output
 
 Losses = dict[str, Tensor]
-DensityLoss = Literal["squared", "poisson", "absolute"]
 
 OCCUPANCY_WEIGHT = 2.0
 _PAPER_SCALE = 1000.0  # the paper regresses people per pixel times this
 _COUNT_CELL = 8  # pixels: the cells in which the count losses begin
 _OCCUPANCY_PATCH = 16  # pixels
-
-
-@dataclass
-class MethodOptions:
-    """The settings of a method; plain regression takes `density` alone. A weight of 0 switches a term off."""
-
-    name: str = "gbdgc"
-    """A name in `METHODS`."""
-    density: DensityLoss = "squared"
-    """The loss of the density: the paper's squared error per pixel, or ours of the counts in squares."""
-    codebook: bool = True
-    semantic: float = 0.02
-    style: float = 0.1
-    orthogonality: float = 0.1
-    alignment: Literal["paper", "count_free"] = "paper"
-    """count_free aligns only what the density head does not read, so that L_sem cannot pull the counts of sparse and
-    dense domains together."""
-    style_form: Literal["paper", "separated"] = "paper"
-    """separated keeps the style centres of different domains apart, so that the style branch cannot be zero."""
 
 
 class PartialLosses(NamedTuple):

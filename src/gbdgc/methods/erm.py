@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from gbdgc.methods.contract import OCCUPANCY_WEIGHT, Losses, MethodOptions, PartialLosses, counting_losses
+from gbdgc.methods.contract import OCCUPANCY_WEIGHT, Losses, PartialLosses, counting_losses
+from gbdgc.methods.options import MethodOptions
 from gbdgc.models import Output
 
 

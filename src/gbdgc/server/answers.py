@@ -48,6 +48,9 @@ class Count(BaseModel):
     domain: int | None = Field(description="the latent domain of the training pictures that this one is nearest to")
     novelty: float | None = Field(description="0 like the training pictures, 1 unlike all of them")
     warnings: list[str] = Field(description="what to know before trusting the number")
+    points: list[tuple[float, float, float]] | None = Field(
+        default=None, description="where asked for: each head's x and y in pixels, and how sure it is, from 0 to 1"
+    )
     milliseconds: float | None = Field(description="time that counting took, without decoding and waiting")
     overlay: Overlay | None = Field(default=None, description="where asked for")
     density: Density | None = Field(default=None, description="where asked for")
@@ -113,6 +116,8 @@ def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Chec
     )
     if upload.overlay:
         answer.overlay = _overlay(result)
+    if upload.points:
+        answer.points = [(x, y, confidence) for x, y, confidence in result.rounded_points()]
     if upload.density:
         answer.density = _density(result)
     return answer

@@ -57,10 +57,12 @@ _FORM: dict[str, Any] = {
                         "zones": {
                             "type": "string",
                             "description": 'JSON: {"name": [[x, y], ...]} with corners in pixels, or '
-                            '{"relative": true, "zones": {...}} with corners from 0 to 1',
+                            '{"relative": true, "zones": {...}, "masks": {...}} with corners from 0 to 1; '
+                            "nobody is counted inside masks",
                         },
                         "overlay": {"type": "boolean", "default": False, "description": "send the coloured density"},
                         "density": {"type": "boolean", "default": False, "description": "send the density itself"},
+                        "points": {"type": "boolean", "default": False, "description": "send the heads as points"},
                     },
                 }
             }

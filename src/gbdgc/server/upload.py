@@ -13,7 +13,7 @@ from gbdgc.counting import Zone, zones_from_json
 from gbdgc.errors import InputError
 from gbdgc.server.limits import Limits, Refusal
 
-_FIELDS = ("image", "zones", "overlay", "density")
+_FIELDS = ("image", "zones", "overlay", "density", "points")
 _SWITCH = {"true": True, "1": True, "false": False, "0": False, "": False}
 _FIELD_BYTES = 256_000
 _FIRST_SECONDS = 5.0
@@ -28,6 +28,7 @@ class Upload(NamedTuple):
     zones: tuple[Zone, ...]
     overlay: bool
     density: bool
+    points: bool
 
 
 async def read_upload(request: Request, limits: Limits, hold: Callable[[int], None]) -> Upload:
@@ -111,6 +112,7 @@ async def _fields(form: FormData, limits: Limits) -> Upload:
         _zones(texts["zones"], limits),
         _switch("overlay", texts["overlay"]),
         _switch("density", texts["density"]),
+        _switch("points", texts["points"]),
     )
 
 

@@ -19,7 +19,7 @@ from gbdgc.data import Dataset, concatenate, load_dataset, unique_name
 from gbdgc.data.loading import TrainingSet
 from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
 from gbdgc.errors import InputError
-from gbdgc.methods import build_method
+from gbdgc.methods.build import build_method
 from gbdgc.models import Network, build_network
 from gbdgc.training.step import Runner
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gbdgc.data.loading import Batch
 from gbdgc.descriptors import channel_statistics
-from gbdgc.methods import Method, PartialLosses
+from gbdgc.methods.contract import Method, PartialLosses
 from gbdgc.models import Network, Output
 
 

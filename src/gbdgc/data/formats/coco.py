@@ -12,12 +12,13 @@ visible ones among nose, eyes and ears; head_top; else a point of the box (`load
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gbdgc.data.formats.entry import (
     Entry,
@@ -65,18 +66,38 @@ def write(dataset: Dataset, path: Path) -> None:
 
     The pictures must lie beneath the file's folder (or beneath its parent, for a file in ``annotations``).
     """
+    pictures = [
+        Picture(
+            name_beneath(_root(path), sample.image),
+            sample.width,
+            sample.height,
+            None if sample.points is None else np.asarray(decimals(sample.points)),
+            {_OUR_KEY: {"id": sample.id, "split": sample.split, "tags": dict(sample.tags)}},
+        )
+        for sample in dataset
+    ]
+    with atomic_write(path, "w") as file:
+        json.dump(document(pictures), file)
+
+
+class Picture(NamedTuple):
+    """A picture as a COCO file has it: heads as rows (x, y), or (x, y, score) where a model found them."""
+
+    file_name: str
+    width: int
+    height: int
+    heads: NDArray[np.float64] | None
+    keys: Mapping[str, Any] = {}
+
+
+def document(pictures: Iterable[Picture]) -> dict[str, Any]:
+    """Return what a COCO file holds: heads as the keypoint "head" of a person, their score beside it."""
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
-    for number, sample in enumerate(dataset, start=1):
-        image = {
-            "id": number,
-            "file_name": name_beneath(_root(path), sample.image),
-            "width": sample.width,
-            "height": sample.height,
-            _OUR_KEY: {"id": sample.id, "split": sample.split, "tags": dict(sample.tags)},
-        }
-        images.append(image if sample.points is not None else image | {"labelled": False})
-        for x, y in decimals(sample.points) or ():
+    for number, (file_name, width, height, heads, keys) in enumerate(pictures, start=1):
+        unlabelled = {"labelled": False} if heads is None else {}
+        images.append({"id": number, "file_name": file_name, "width": width, "height": height, **keys, **unlabelled})
+        for x, y, *score in () if heads is None else heads.tolist():
             annotations.append(
                 {
                     "id": len(annotations) + 1,
@@ -87,11 +108,11 @@ def write(dataset: Dataset, path: Path) -> None:
                     "bbox": [x, y, 0, 0],
                     "area": 0,
                     "iscrowd": 0,
+                    **({"score": score[0]} if score else {}),
                 }
             )
     category = {"id": 1, "name": "person", "supercategory": "person", "keypoints": ["head"], "skeleton": []}
-    with atomic_write(path, "w") as file:
-        json.dump({"images": images, "annotations": annotations, "categories": [category]}, file)
+    return {"images": images, "annotations": annotations, "categories": [category]}
 
 
 def _label_files(path: Path) -> list[Path]:

@@ -19,6 +19,7 @@ export async function count(blob, signal) {
   body.append("image", blob, "image");
   body.append("overlay", "true");
   body.append("density", "true");
+  body.append("points", "true");
   return request("v1/count", { method: "POST", body, signal });
 }
 

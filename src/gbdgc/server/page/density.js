@@ -1,6 +1,7 @@
 // The density on its grid, and the people inside a polygon: as the service counts them, but at once.
 
 const LINES = 8; // scan lines for each row of cells
+const MASK_LINES = 4; // places along each side of a cell that a mask may cover
 
 /** Unpack what the service sent. `left` holds, for each row, how many people are left of each grid line. */
 export function unpack({ people, columns, rows, cell }, width, height) {
@@ -15,6 +16,44 @@ export function unpack({ people, columns, rows, cell }, width, height) {
   }
   // The last row and column of cells end at the picture's border: in cells, the picture is this large.
   return { left, columns, rows, across: width / cell, down: height / cell };
+}
+
+/** The density without the people inside masks, each a polygon with corners from 0 to 1. */
+export function withoutMasks(density, masks) {
+  if (masks.length === 0) return density;
+  const { left, columns, rows, across, down } = density;
+  const kept = new Float32Array(left.length);
+  const share = (column, row) => masks.reduce((rest, corners) => rest * (1 - covered(corners, column, row)), 1);
+  const covered = (corners, column, row) => {
+    let inside = 0;
+    for (let line = 0; line < MASK_LINES ** 2; line += 1) {
+      const x = column + ((line % MASK_LINES) + 0.5) / MASK_LINES;
+      const y = row + (Math.floor(line / MASK_LINES) + 0.5) / MASK_LINES;
+      inside += isInside(corners, x / across, y / down);
+    }
+    return inside / MASK_LINES ** 2;
+  };
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      const place = row * (columns + 1) + column;
+      kept[place + 1] = kept[place] + (left[place + 1] - left[place]) * share(column, row);
+    }
+  }
+  return { ...density, left: kept };
+}
+
+/** Whether a polygon winds around a place. */
+export function isInside(corners, x, y) {
+  let winding = 0;
+  for (const [crossing, turn] of crossings(corners, y)) if (crossing <= x) winding += turn;
+  return winding !== 0;
+}
+
+/** Everybody in the picture. */
+export function total({ left, columns, rows }) {
+  let sum = 0;
+  for (let row = 0; row < rows; row += 1) sum += left[row * (columns + 1) + columns];
+  return sum;
 }
 
 /** People inside a polygon with corners from 0 to 1; what it winds around counts, once. */

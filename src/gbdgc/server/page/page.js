@@ -2,8 +2,8 @@
 
 import * as api from "./api.js";
 import { clock, drawChart, frameAt } from "./chart.js";
-import { peopleIn, unpack } from "./density.js";
-import { compose, download, short, table } from "./save.js";
+import { isInside, peopleIn, total, unpack, withoutMasks } from "./density.js";
+import { compose, dotSize, download, short, table } from "./save.js";
 import { grab, openVideo } from "./video.js";
 import { makeZones } from "./zones.js";
 
@@ -14,7 +14,7 @@ const EDGE = 0.9;
 
 const find = (id) => document.getElementById(id);
 
-const state = { name: "", frames: [], chosen: -1, duration: 0, limits: {} };
+const state = { name: "", frames: [], chosen: -1, duration: 0, masks: "[]", limits: {} };
 let job = new AbortController(); // of the file at work; a new one ends it
 let player = null;
 
@@ -22,8 +22,32 @@ const shown = () => state.frames[state.chosen];
 const isVideo = () => player !== null;
 const zones = makeZones({
   countIn: (corners) => shown()?.countIn(corners) ?? null,
-  changed: () => isVideo() && showChart(),
+  changed: zonesChanged,
 });
+
+/** Count the frames anew without who is inside masks. */
+function zonesChanged() {
+  const masks = JSON.stringify(zones.masks());
+  if (masks !== state.masks) {
+    state.masks = masks;
+    state.frames.forEach(applyMasks);
+    if (shown()) {
+      showNumber();
+      showDots(shown());
+      zones.refresh();
+    }
+  }
+  if (isVideo()) showChart();
+}
+
+function applyMasks(frame) {
+  const masks = zones.masks();
+  const { answer } = frame;
+  const density = withoutMasks(frame.density, masks);
+  frame.count = masks.length ? total(density) : answer.count;
+  frame.points = answer.points.filter(([x, y]) => !masks.some((corners) => isInside(corners, x / answer.width, y / answer.height)));
+  frame.countIn = (corners) => peopleIn(density, corners);
+}
 
 // What comes in
 
@@ -33,7 +57,7 @@ async function open(file) {
   const { signal } = job;
   player?.close();
   player = null;
-  Object.assign(state, { name: file.name || "picture", frames: [], chosen: -1, duration: 0 });
+  Object.assign(state, { name: file.name || "picture", frames: [], chosen: -1, duration: 0, masks: "[]" });
   zones.clear();
   showError(null);
   try {
@@ -93,14 +117,15 @@ async function countVideo(signal) {
 
 function addFrame(answer, time) {
   const density = unpack(answer.density, answer.width, answer.height);
-  state.frames.push({
+  const frame = {
     time,
-    count: answer.count,
     answer,
+    density,
     peak: answer.overlay.peak,
     square: answer.overlay.square,
-    countIn: (corners) => peopleIn(density, corners),
-  });
+  };
+  applyMasks(frame);
+  state.frames.push(frame);
   delete answer.density;
 }
 
@@ -137,20 +162,41 @@ async function showFrame(index, canvas = null) {
   const layer = find("layer");
   layer.src = `data:image/png;base64,${answer.overlay.png}`;
   layer.hidden = false;
-  const whole = Math.round(frame.count);
-  find("count").textContent = whole.toLocaleString("en");
-  find("unit").textContent = whole === 1 ? "person" : "people";
+  showNumber();
   const parts = [frame.time === undefined ? state.name : `${state.name} at ${clock(frame.time)}`];
   parts.push(`${answer.width} × ${answer.height}`, `${Math.round(answer.milliseconds)} ms`);
   find("detail").textContent = parts.join(" · ");
-  find("picture").setAttribute("aria-label", `${state.name}: ${whole} people, with the density in colour over it`);
   find("half").textContent = short(frame.peak / 4);
   find("peak").textContent = short(frame.peak);
   find("square").textContent = `people per ${frame.square} × ${frame.square} pixels`;
+  showDots(frame);
   showTrust(answer);
   showBusy(false);
   zones.refresh();
   if (isVideo()) showChart();
+}
+
+function showNumber() {
+  const whole = Math.round(shown().count);
+  find("count").textContent = whole.toLocaleString("en");
+  find("unit").textContent = whole === 1 ? "person" : "people";
+  find("picture").setAttribute("aria-label", `${state.name}: ${whole} people, with the density in colour over it`);
+}
+
+/** Draw a stroke of no length at each head, which a round pen makes a dot. */
+function showDots({ points, answer: { width, height } }) {
+  const dots = find("dots");
+  dots.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const size = dotSize(points.length, width, height);
+  const heads = points.map(([x, y]) => `M${x} ${y}h0`).join("");
+  const paths = [["halo", 1.5 * size], ["", size]].map(([name, thickness]) => {
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("d", heads);
+    path.setAttribute("class", name);
+    path.setAttribute("stroke-width", thickness);
+    return path;
+  });
+  dots.replaceChildren(...paths);
 }
 
 function showTrust({ novelty, domain, warnings }) {
@@ -248,6 +294,7 @@ document.addEventListener("drop", (event) => {
 });
 
 find("opacity").addEventListener("input", showOpacity);
+find("show-dots").addEventListener("change", () => find("dots").toggleAttribute("hidden", !find("show-dots").checked));
 find("pause").addEventListener("click", () => setPaused(!paused));
 find("chart").addEventListener("pointerdown", (event) => {
   if (state.frames.length) choose(frameAt(find("chart"), event, state.frames, state.duration));
@@ -276,12 +323,30 @@ find("every").addEventListener("change", async () => {
   const { signal } = job;
   await countVideo(signal).catch((error) => signal.aborted || showError(error));
 });
+find("save-zones").addEventListener("click", () => {
+  if (zones.list.length === 0) return;
+  const text = JSON.stringify(zones.toFile(), null, 1);
+  download(new Blob([text], { type: "application/json" }), `${stem()}-zones.json`);
+});
+find("load-zones").addEventListener("click", () => find("zones-file").click());
+find("zones-file").addEventListener("change", async () => {
+  const [file] = find("zones-file").files;
+  find("zones-file").value = "";
+  if (!file || !shown()) return;
+  try {
+    zones.fromFile(JSON.parse(await file.text()), shown().answer.width, shown().answer.height);
+    showError(null);
+  } catch {
+    showError(new api.Problem(`${file.name}: no zones that can be read.`, "Choose a file that this page has saved."));
+  }
+});
 find("save-png").addEventListener("click", () => {
   if (!shown()) return;
   const opacity = find("opacity").value / 100;
   const bar = document.querySelector(".bar img");
   const canvas = compose({
     picture: find("picture"), layer: find("layer"), bar, opacity, shown: shown(), zones: zones.list,
+    dots: find("show-dots").checked,
   });
   canvas.toBlob((blob) => download(blob, `${stem()}-count.png`), "image/png");
 });

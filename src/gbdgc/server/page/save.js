@@ -8,7 +8,7 @@ const MIN_WIDTH = 320; // a narrower picture stands in the middle above a footer
 const FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
 /** Draw picture, overlay and zones, and below them the number and the colour bar; returns a canvas. */
-export function compose({ picture, layer, bar, opacity, shown, zones }) {
+export function compose({ picture, layer, bar, opacity, shown, zones, dots }) {
   const scale = Math.max(1, 640 / Math.max(picture.width, picture.height));
   const width = Math.round(picture.width * scale);
   const height = Math.round(picture.height * scale);
@@ -27,10 +27,29 @@ export function compose({ picture, layer, bar, opacity, shown, zones }) {
   context.globalAlpha = opacity;
   context.drawImage(layer, 0, 0, width, height);
   context.globalAlpha = 1;
+  if (dots) drawDots(context, shown, width / shown.answer.width);
   zones.forEach((zone) => drawZone(context, zone, shown.countIn(zone.corners), width, height, unit));
   context.resetTransform();
   drawFooter(context, { bar, shown, top: height, unit });
   return canvas;
+}
+
+/** The diameter of a dot, in pixels of the picture: small enough to leave room between heads. */
+export function dotSize(heads, width, height) {
+  const spacing = Math.sqrt((width * height) / Math.max(heads, 1));
+  return Math.min(Math.max(spacing / 4.5, 3), Math.max(6, Math.max(width, height) / 130));
+}
+
+function drawDots(context, { points, answer: { width, height } }, scale) {
+  const size = dotSize(points.length, width, height) * scale;
+  for (const [colour, diameter] of [["rgb(0 0 0 / 75%)", 1.5 * size], ["#40ffd6", size]]) {
+    context.fillStyle = colour;
+    for (const [x, y] of points) {
+      context.beginPath();
+      context.arc(x * scale, y * scale, diameter / 2, 0, 2 * Math.PI);
+      context.fill();
+    }
+  }
 }
 
 function drawZone(context, zone, people, width, height, unit) {
@@ -39,13 +58,17 @@ function drawZone(context, zone, people, width, height, unit) {
   corners.forEach(([x, y]) => context.lineTo(x, y));
   context.closePath();
   context.lineJoin = "round";
+  if (zone.mask) {
+    context.fillStyle = "rgb(12 10 18 / 72%)";
+    context.fill();
+  }
   for (const [colour, thickness] of [["rgb(0 0 0 / 65%)", 5.5], [zone.colour, 2.5]]) {
     context.strokeStyle = colour;
     context.lineWidth = thickness * unit;
     context.stroke();
   }
   const middle = [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / corners.length);
-  const words = `${zone.name} · ${label(people)}`;
+  const words = `${zone.name} · ${zone.mask ? "not counted" : label(people)}`;
   context.font = `600 ${14 * unit}px ${FONT}`;
   const half = context.measureText(words).width / 2 + 10 * unit;
   context.fillStyle = FOOTER;
@@ -88,7 +111,8 @@ function write(context, words, x, y, anchor, colour) {
 export const short = (value) => String(Number(value.toPrecision(2)));
 
 /** One row a frame (or the one picture), one column a zone. */
-export function table({ name, frames, zones }) {
+export function table({ name, frames, zones: all }) {
+  const zones = all.filter((zone) => !zone.mask);
   const timed = frames[0]?.time !== undefined;
   const head = [timed ? "seconds" : "picture", "people", ...zones.map((zone) => zone.name)];
   const rows = frames.map((frame) => [

@@ -21,9 +21,9 @@ export function makeZones({ countIn, changed }) {
   let draft = null; // corners of the zone being drawn
   let pressed = null; // where the pointer went down
 
-  function add(corners) {
+  function add(corners, about = {}) {
     made += 1;
-    const zone = { name: `Zone ${made}`, corners, colour: COLOURS[(made - 1) % COLOURS.length] };
+    const zone = { name: `Zone ${made}`, corners, mask: false, colour: COLOURS[(made - 1) % COLOURS.length], ...about };
     zones.push(zone);
     rebuild();
     changed();
@@ -131,7 +131,16 @@ export function makeZones({ countIn, changed }) {
     bin.textContent = "✕";
     bin.setAttribute("aria-label", `Remove ${zone.name}`);
     bin.addEventListener("click", () => remove(zone));
-    item.append(dot, name, element("output"), bin);
+    const kind = element("select");
+    kind.append(new Option("zone", ""), new Option("mask", "mask"));
+    kind.value = zone.mask ? "mask" : "";
+    kind.setAttribute("aria-label", `What ${zone.name} is for`);
+    kind.addEventListener("change", () => {
+      zone.mask = kind.value === "mask";
+      changed();
+      refresh();
+    });
+    item.append(dot, name, element("output"), kind, bin);
     return item;
   }
 
@@ -166,8 +175,8 @@ export function makeZones({ countIn, changed }) {
     const handles = [...find("handles").querySelectorAll(".handle")];
     const tags = [...find("handles").querySelectorAll(".tag")];
     zones.forEach((zone, index) => {
-      const number = label(countIn(zone.corners));
-      find("zones").children[index].querySelector("output").textContent = number;
+      const number = zone.mask ? "not counted" : label(countIn(zone.corners));
+      find("zones").children[index].querySelector("output").textContent = zone.mask ? "" : number;
       tags[index].textContent = `${zone.name} · ${number}`;
       at(tags[index], [0, 1].map((axis) => mean(zone.corners.map((corner) => corner[axis]))));
       keepInside(tags[index]);
@@ -183,7 +192,7 @@ export function makeZones({ countIn, changed }) {
   }
 
   function drawOutlines(open) {
-    const shapes = zones.flatMap((zone) => [shape("polygon", zone.corners), shape("polygon", zone.corners, zone.colour)]);
+    const shapes = zones.flatMap((zone) => [shape("polygon", zone.corners), shape("polygon", zone.corners, zone.colour, zone.mask)]);
     if (open?.length) shapes.push(shape("polyline", open), shape("polyline", open, "#fff"));
     find("outlines").replaceChildren(...shapes);
   }
@@ -195,8 +204,41 @@ export function makeZones({ countIn, changed }) {
     speech = setTimeout(words, 300);
   }
 
+  /** The file that `gbdgc count --zones` takes; equal names are told apart. */
+  function toFile() {
+    const file = { relative: true, zones: {}, masks: {} };
+    zones.forEach((zone) => {
+      const taken = (name) => name in file.zones || name in file.masks;
+      const base = zone.name.trim() || "Zone";
+      let name = base;
+      for (let number = 2; taken(name); number += 1) name = `${base} ${number}`;
+      file[zone.mask ? "masks" : "zones"][name] = zone.corners.map((corner) => corner.map((value) => +value.toFixed(5)));
+    });
+    return file;
+  }
+
+  /** Take zones and masks from such a file; corners in pixels are of a picture of this size. */
+  function fromFile(content, width, height) {
+    const wrapped = ["zones", "masks"].some((name) => content[name] && !Array.isArray(content[name]?.[0]));
+    const { zones: own = {}, masks = {}, relative = false } = wrapped ? content : { zones: content };
+    const named = (part) => (Array.isArray(part) ? part.map(({ name, polygon }) => [name, polygon]) : Object.entries(part));
+    const scale = relative ? [1, 1] : [width, height];
+    const read = [own, masks].flatMap((part, kind) => named(part).map(([name, polygon]) => {
+      const corners = polygon.map((corner) => corner.map((value, axis) => clip(value / scale[axis])));
+      if (corners.length < 3 || corners.some((corner) => corner.length !== 2 || !corner.every(Number.isFinite))) {
+        throw new TypeError("a polygon needs three corners");
+      }
+      return [corners, { name: String(name), mask: kind === 1 }];
+    }));
+    if (read.length === 0) throw new TypeError("no zones");
+    read.forEach(([corners, about]) => add(corners, about));
+  }
+
   return {
     list: zones,
+    masks: () => zones.filter((zone) => zone.mask).map((zone) => zone.corners),
+    toFile,
+    fromFile,
     refresh,
     clear() {
       zones.length = 0;
@@ -229,10 +271,11 @@ function element(kind, name = "") {
   return made;
 }
 
-function shape(kind, corners, colour) {
+function shape(kind, corners, colour, mask = false) {
   const made = document.createElementNS(SVG, kind);
   made.setAttribute("points", corners.map((corner) => corner.join(",")).join(" "));
   if (colour) made.style.stroke = colour;
   else made.setAttribute("class", "halo");
+  if (mask) made.setAttribute("class", "mask");
   return made;
 }

@@ -1,0 +1,75 @@
+"""How well points fit labelled heads: one-to-one matches within a distance, then precision, recall and F1."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gbdgc.evaluation.table import MATCHED, Row
+
+_SHARE = 0.5
+_NEIGHBOURS = 3
+
+
+def match_points(points: ArrayLike, heads: ArrayLike, radius: float | NDArray[np.float64]) -> int:
+    """Return how many points can be paired with a head of their own, at most ``radius`` away: one, or one per head.
+
+    As many pairs as possible, which is what NWPU-Crowd's localisation track counts.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+    from scipy.spatial import KDTree
+
+    points, heads = np.asarray(points, dtype=np.float64), np.asarray(heads, dtype=np.float64)
+    if not len(points) or not len(heads):
+        return 0
+    near = KDTree(points).query_ball_point(heads, radius)
+    ends = np.cumsum([0, *map(len, near)])
+    graph = csr_array(
+        (np.ones(ends[-1], dtype=bool), np.concatenate(near).astype(np.int32), ends), shape=(len(heads), len(points))
+    )
+    return int((maximum_bipartite_matching(graph) >= 0).sum())
+
+
+def box_free_radius(heads: ArrayLike) -> NDArray[np.float64]:
+    """Return for each head half its mean distance to its three nearest neighbours.
+
+    The tolerance that P2PNet's nAP uses (Song et al., ICCV 2021, delta = 0.5) where no box tells a head's size. A head
+    without neighbours can be anywhere.
+    """
+    from scipy.spatial import KDTree
+
+    heads = np.asarray(heads, dtype=np.float64)
+    if len(heads) < 2:
+        return np.full(len(heads), np.inf)
+    nearest = range(2, min(len(heads), _NEIGHBOURS + 1) + 1)
+    return np.asarray(_SHARE * np.mean(KDTree(heads).query(heads, k=nearest)[0], axis=1))
+
+
+def match_all(points: ArrayLike, heads: ArrayLike) -> dict[str, int]:
+    """Return the number of matches at 4 and 8 pixels and within `box_free_radius`, by the names of a row's fields."""
+    heads = np.asarray(heads)
+    heads = heads[np.isfinite(heads).all(axis=1)]
+    radii: tuple[float | NDArray[np.float64], ...] = (4.0, 8.0, box_free_radius(heads))
+    return {name: match_points(points, heads, radius) for name, radius in zip(MATCHED, radii, strict=True)}
+
+
+def localisation(rows: Sequence[Row]) -> dict[str, dict[str, float | None]] | None:
+    """Return precision, recall and F1 at each tolerance, over all heads of the labelled pictures together.
+
+    None where no row has points, as in a table of an earlier version.
+    """
+    rows = [row for row in rows if row.truth is not None and row.points is not None]
+    if not rows:
+        return None
+    found, there = sum(row.points or 0 for row in rows), sum(row.truth or 0 for row in rows)
+    scores: dict[str, dict[str, Any]] = {}
+    for name, title in MATCHED.items():
+        matched = sum(getattr(row, name) or 0 for row in rows)
+        scores[title] = {
+            "precision": matched / found if found else None,
+            "recall": matched / there if there else None,
+            "f1": 2 * matched / (found + there) if found + there else None,
+        }
+    return scores

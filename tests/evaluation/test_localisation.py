@@ -1,0 +1,50 @@
+"""Points against labelled heads."""
+
+import numpy as np
+import pytest
+
+from gbdgc.evaluation import Row, box_free_radius, localisation, match_points
+from gbdgc.evaluation.localisation import match_all
+from gbdgc.evaluation.table import cells
+
+
+def test_a_head_is_paired_with_one_point_only() -> None:
+    assert match_points([[0, 0], [1, 0]], [[0, 1]], 4) == 1
+    assert match_points([[0, 0]], [[0, 1], [1, 0]], 4) == 1
+    assert match_points([[9, 0]], [[0, 0]], 8) == 0
+    assert match_points([[8, 0]], [[0, 0]], 8) == 1
+    assert match_points(np.empty((0, 2)), [[0, 0]], 8) == 0
+    assert match_points([[0, 0]], np.empty((0, 2)), 8) == 0
+
+
+def test_as_many_pairs_are_made_as_can_be() -> None:
+    # The point between both heads is nearer to the first, which has another: the greedy choice would lose a pair.
+    assert match_points([[0, 0], [-5, 0]], [[-1, 0], [5, 0]], 5) == 2
+
+
+def test_the_box_free_radius_is_half_the_mean_distance_to_three_neighbours() -> None:
+    square = np.array([[0, 0], [10, 0], [0, 10], [10, 10], [500, 500]])
+    assert box_free_radius(square)[0] == pytest.approx((10 + 10 + 200**0.5) / 6)
+    assert box_free_radius([[0, 0], [8, 0]]) == pytest.approx([4, 4])
+    assert np.isinf(box_free_radius([[3, 3]])).all()
+    assert len(box_free_radius(np.empty((0, 2)))) == 0
+
+
+def test_scores_are_over_all_heads_together() -> None:
+    rows = [
+        Row("a", 4, 2.0, 9, 9, points=2, matched_4px=1, matched_8px=2, matched_box_free=2),
+        Row("b", 4, 6.0, 9, 9, points=6, matched_4px=3, matched_8px=4, matched_box_free=4),
+        Row("unlabelled", None, 6.0, 9, 9),
+    ]
+    scores = localisation(rows)
+    assert scores is not None
+    assert scores["4 px"] == {"precision": 4 / 8, "recall": 4 / 8, "f1": 4 / 8}
+    assert scores["8 px"]["f1"] == 6 / 8
+    assert localisation([Row("old", 4, 4.0, 9, 9)]) is None
+    assert cells(rows[0])["matched_8px"] == 2
+
+
+def test_a_label_that_is_not_a_number_is_no_head() -> None:
+    assert match_all([[1, 1]], [[1, 1], [np.nan, 0]]) == dict.fromkeys(
+        ("matched_4px", "matched_8px", "matched_box_free"), 1
+    )

@@ -379,11 +379,15 @@ def storm(place: Path, budget: Budget) -> Outcome:
                 status = httpx.get(service.url + path, timeout=30).status_code
                 verdict = "asked" if status == 200 else f"{path} answered {status}"
         except httpx.HTTPError as error:
-            # While the server is down, and for whom it was cut off, no answer is the right answer.
-            verdict = "restart" if restarting.is_set() else repr(error)
+            if restarting.is_set():  # cut off, or nobody there: ask again when the server is back
+                while restarting.is_set():
+                    time.sleep(0.1)
+                ask(index)
+                return
+            verdict = repr(error)
         with lock:
             done[verdict] += 1
-            if verdict not in {"hostile", "count", "asked", "restart"}:
+            if verdict not in {"hostile", "count", "asked"}:
                 failures.append(f"request {index}: {verdict}")
 
     def kill_and_start() -> None:

@@ -10,7 +10,8 @@ from gbdgc.benchmark.drawn import draw_benchmark_data
 
 TINY = """
 name: tiny
-data: {validation: 0.25, crop: 64, workers: 1}
+data: {validation: 0.25, workers: 1}
+augmentation: {crop: 64}
 model: {backbone: compact, pretrained: false, dim: 16, codewords: 32}
 discovery: {image_size: 64}
 train: {epochs: 1, batch_size: 4, learning_rate: 1.0e-4, selection: validation}

@@ -1,7 +1,6 @@
 """Counting on a cluster: the counts of one machine, every picture once, whatever happens in between."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -79,9 +78,9 @@ def test_stretches_of_a_video_give_the_counts_of_the_whole(
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Return the end of an address in a store that speaks S3, on a port of this machine."""
-    server = shutil.which("moto_server")
+    server = os.environ.get("GBDGC_MOTO_SERVER")
     if server is None:
-        pytest.skip('no moto_server: pip install "moto[server]", in an environment of its own if need be')
+        pytest.skip("GBDGC_MOTO_SERVER names no moto_server: install moto[server] in an environment of its own")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     with socket() as free:

@@ -19,8 +19,8 @@ MARGIN = 128
 
 Chosen by measurement: how far the count in cores of 256 x 256 is from that of the whole picture (the bundled model, six
 pictures of ShanghaiTech A and B, the worst of them). Margin 0: 3 %; 32: 2.5 %; 64: 0.4 %; 96: 0.08 %; 128: 0.013 %.
-Beyond 192 nothing is left. 128 keeps far below the half per cent that we promise; 192 would have windows of 1024 look at
-1.4 times as many pixels in all.
+Beyond 192 nothing is left. 128 keeps far below the half per cent that we promise; 192 would have windows of 1024 look
+at 1.4 times as many pixels in all.
 """
 
 TILE = 1024

@@ -14,7 +14,8 @@ const resolve = (schema) => (schema?.$ref ? openapi.components.schemas[schema.$r
 function kind(schema) {
   if (schema.$ref) return schema.$ref.split("/").pop();
   if (schema.anyOf) return schema.anyOf.map(kind).join(" or ");
-  if (schema.type === "array") return `list of ${kind(schema.items)}`;
+  if (schema.prefixItems) return `(${schema.prefixItems.map(kind).join(", ")})`;
+  if (schema.type === "array") return `list of ${kind(schema.items ?? { type: "values" })}`;
   if (schema.format === "binary") return "file";
   return schema.type === "object" && schema.additionalProperties ? `{name: ${kind(schema.additionalProperties)}}` : schema.type;
 }

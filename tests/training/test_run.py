@@ -266,7 +266,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
     tiny_config: MakeConfig, tmp_path: Path
 ) -> None:
     config = tiny_config(train__learning_rate=1e30, train__epochs=9, train__checkpoint_seconds=0)
-    with pytest.raises(InputError, match=r"not finite at epoch .* pictures: \d\d, .*learning_rate"):
+    with pytest.raises(FloatingPointError, match=r"not finite at epoch .* pictures: \d\d, .*learning_rate"):
         train(config, folder=tmp_path / "run")
     tensors, _ = checkpoint.read(tmp_path / "run" / "checkpoints" / checkpoint.LAST)
     assert all(torch.isfinite(tensor).all() for tensor in tensors.values() if tensor.is_floating_point())

@@ -22,7 +22,7 @@ from gbdgc.data.cache import ImageCache
 from gbdgc.data.density import Density, adaptive_sigma, density_map
 from gbdgc.data.images import RGB
 from gbdgc.data.manifest import Dataset
-from gbdgc.data.prefetch import made_ahead
+from gbdgc.data.prefetch import prefetch
 from gbdgc.data.sample import Sample
 from gbdgc.data.sampling import Draw, epoch_order, generator
 from gbdgc.errors import InputError
@@ -84,11 +84,12 @@ class TrainingSet:
         max_side: int | None = None,
     ) -> None:
         if not dataset:
-            raise InputError("there are no samples to train on")
+            raise InputError("", "there are no samples to train on")
         if unlabelled := [sample.id for sample in dataset if sample.points is None]:
             raise InputError(
-                f"{len(unlabelled)} of {len(dataset)} samples have no labels, such as {unlabelled[0]}; "
-                "train on `dataset.labelled`"
+                "",
+                f"{len(unlabelled)} of {len(dataset)} samples have no labels, such as {unlabelled[0]}",
+                "train on `dataset.labelled`",
             )
         self.dataset = dataset
         self.augmentation = augmentation or Augmentation()
@@ -113,8 +114,9 @@ class TrainingSet:
         strange = [id for id in domains if id not in self._domains]
         if missing or strange:
             raise InputError(
-                f"pseudo-domains for other samples than these: {len(missing)} are missing{_such_as(missing)}, "
-                f"{len(strange)} are not in the training set{_such_as(strange)}"
+                "pseudo-domains for other samples than these",
+                f"{len(missing)} are missing{_such_as(missing)}, "
+                f"{len(strange)} are not in the training set{_such_as(strange)}",
             )
         self._domains = {id: int(domains[id]) for id in self._domains}
 
@@ -178,7 +180,7 @@ class Batches:
         world_size: int = 1,
     ) -> None:
         if batch_size < 1 or batch_size % world_size:
-            raise InputError(f"a batch of {batch_size} cannot be shared equally by {world_size} processes")
+            raise InputError(f"a batch of {batch_size}", f"cannot be shared equally by {world_size} processes")
         self.training_set = training_set
         self.batch_size = batch_size
         self.epoch = epoch
@@ -205,7 +207,7 @@ class Batches:
         parts = self._draws(domains)
         draws = [draw for part in parts for draw in part]
         ahead = 2 * self.batch_size // self.world_size
-        with closing(made_ahead(self._item, draws, workers=self.workers, ahead=ahead)) as items:
+        with closing(prefetch(self._item, draws, workers=self.workers, ahead=ahead)) as items:
             for part in parts:
                 made = list(islice(items, len(part)))
                 yield Batch(
@@ -245,7 +247,7 @@ def descriptor_images(
     def image(sample: Sample) -> NDArray[np.float32]:
         return transforms.normalise(pictures.read_resized(sample, size, size))
 
-    with closing(made_ahead(image, dataset.samples, workers=workers, ahead=2 * batch_size)) as images:
+    with closing(prefetch(image, dataset.samples, workers=workers, ahead=2 * batch_size)) as images:
         names = iter(dataset.ids)
         while ids := list(islice(names, batch_size)):
             yield ids, _stack_images(list(islice(images, len(ids))))

@@ -83,7 +83,7 @@ def resized_crop(image: RGB, points: Points, box: Box, width: int, height: int) 
     rows, columns = image.shape[:2]
     outside = max(-box.left, -box.top, box.left + box.width - columns, box.top + box.height - rows)
     if min(box.width, box.height) <= 0 or outside > _ROUNDING:
-        raise InputError(f"a crop of {box} does not lie in a picture of {columns} x {rows}")
+        raise InputError(f"a crop of {box}", f"does not lie in a picture of {columns} x {rows}")
     kept = points[within(points, box)].astype(np.float64) - (box.left, box.top)
     kept *= (width / box.width, height / box.height)
     return _resample(image, box, width, height), clamp(kept.astype(np.float32), width, height)

@@ -18,7 +18,7 @@ from gbdgc.counting.trust import Trust
 from gbdgc.data.loading import Batches, descriptor_images
 from gbdgc.descriptors import Levels, describe
 from gbdgc.domains import stability
-from gbdgc.errors import GbdgcWarning, InputError
+from gbdgc.errors import GbdgcWarning
 from gbdgc.evaluation import count_dataset, summarise
 from gbdgc.models import Network
 from gbdgc.runs import TrainingRun
@@ -121,7 +121,7 @@ def fit(state: TrainState, report: Report) -> None:
         # In 16 bits a gradient overflows now and then: the scaler leaves that step out and goes on with smaller ones.
         overflow_is_normal = getattr(fabric.strategy.precision, "scaler", None) is not None
         if not (math.isfinite(sum(losses.values())) and (overflow_is_normal or torch.isfinite(norm))):
-            raise InputError(not_finite(state, losses, float(norm), batch.ids))
+            raise FloatingPointError(not_finite(state, losses, float(norm), batch.ids))
         state.optimizer.step()
         state.optimizer.zero_grad()
         if state.average is not None:
@@ -217,7 +217,7 @@ def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
     checkpoint.save_model(state.folder / "checkpoints" / name, state.counting_network, state.build, info, {})
 
 
-def describe_model(state: TrainState) -> None:
+def add_trust(state: TrainState) -> None:
     """Add to the chosen model where its training pictures lie, so that it can tell how far a new one is from them."""
     path = state.folder / "checkpoints" / checkpoint.BEST
     network, info, _ = checkpoint.load_model(path)

@@ -126,13 +126,11 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
     """Make everything a run needs from its config: data, network, optimiser, method, partition."""
     train_part, validation = load_source(config)
     if (wanted := config.discovery.n_domains or 0) > len(train_part):
-        raise InputError(
-            f"discovery.n_domains={wanted}: there are {len(train_part)} pictures to train on; take fewer, or null"
-        )
+        reason = f"there are {len(train_part)} pictures to train on"
+        raise InputError(f"discovery.n_domains={wanted}", reason, "take fewer, or null")
     if config.train.batch_size % fabric.world_size:
-        raise InputError(
-            f"train.batch_size={config.train.batch_size} cannot be shared equally by {fabric.world_size} processes"
-        )
+        reason = f"cannot be shared equally by {fabric.world_size} processes"
+        raise InputError(f"train.batch_size={config.train.batch_size}", reason)
     method = build_method(config.method)
     model = config.model
     build = {
@@ -197,16 +195,17 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
     }
     source = next(iter(datasets.values())) if len(datasets) == 1 else concatenate(datasets)
     if len(source) < 2:
-        raise InputError(f"{', '.join(data.source)}: {len(source)} labelled pictures; training needs at least 2")
+        raise InputError(", ".join(data.source), f"{len(source)} labelled pictures", "training needs at least 2")
     if data.validation == 0:
         if config.train.selection == "validation":
-            raise InputError("train.selection=validation needs data.validation above 0; or take selection=last")
+            raise InputError("train.selection=validation", "needs data.validation above 0", "or take selection=last")
         return source, None
     train_part, validation = source.split(1 - data.validation, seed=config.train.seed)
     if not validation or len(train_part) < 2:
         raise InputError(
-            f"data.validation={data.validation} of {len(source)} pictures leaves {len(train_part)} to train on and "
-            f"{len(validation)} to choose by; take another share, or data.validation=0 with train.selection=last"
+            f"data.validation={data.validation} of {len(source)} pictures",
+            f"leaves {len(train_part)} to train on and {len(validation)} to choose by",
+            "take another share, or data.validation=0 with train.selection=last",
         )
     return train_part, validation
 

@@ -16,7 +16,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
 from gbdgc.data.augmentation import Augmentation
-from gbdgc.errors import InputError, UsageError
+from gbdgc.errors import InputError, UsageError, as_input_error
 from gbdgc.files import atomic_write
 from gbdgc.methods import MethodOptions
 
@@ -148,15 +148,13 @@ class Config:
 def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Config:
     """Read a YAML file, or a preset by its name, and apply overrides such as ``train.epochs=5``."""
     path = find_config(source)
-    try:
+    with (
+        as_input_error(RecursionError, path, "nested deeper than any setting"),
+        as_input_error((OSError, ValueError), path, "not a YAML file that can be read ({error})"),
+        as_input_error((YAMLError, OmegaConfBaseException), path, "{error}"),  # with the line in their text
+    ):
         given = OmegaConf.load(path)
         keys = list(_keys(OmegaConf.to_container(given, resolve=False)))
-    except RecursionError as error:
-        raise InputError(str(path), "nested deeper than any setting") from error
-    except (OSError, ValueError) as error:
-        raise InputError(str(path), f"not a YAML file that can be read ({error})") from error
-    except (YAMLError, OmegaConfBaseException) as error:  # with the line in their text
-        raise InputError(str(path), str(error)) from error
     if plain := [item for item in overrides if "=" not in item]:
         raise UsageError("", f"{plain[0]!r} is not an override", "write key.sub=value, such as train.epochs=5")
     overridden = {item.split("=", 1)[0]: item for item in overrides}

@@ -58,7 +58,6 @@ def test_a_new_table_is_one_declaration_and_one_line(
     dropout = Benchmark(
         name="dropout",
         caption="How much dropout the head has",
-        question="how much dropout is best",
         variants={"dropout 0.5": ["model.dropout=0.5"], "dropout 0": ["model.dropout=0"]},
         pairs=to_itself,
         measure=errors_on_target,

@@ -16,7 +16,7 @@ from gbdgc.benchmark.declaration import Cell, Job, Settings
 from gbdgc.benchmark.layout import Table, check_one_setting_per_cell
 from gbdgc.benchmark.protocol import file_name
 from gbdgc.benchmark.tables import find_benchmark
-from gbdgc.errors import InputError, UsageError
+from gbdgc.errors import InputError, UsageError, as_input_error
 from gbdgc.files import atomic_write
 from gbdgc.progress import stderr
 from gbdgc.runs import TrainingRun
@@ -123,10 +123,8 @@ def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
     folder = cells_folder(out, benchmark)
     cells = []
     for path in sorted(folder.glob("*.json")):
-        try:
+        with as_input_error(ValueError, path, "not a result ({error})", "delete it and run the benchmark again"):
             cells.append(json.loads(path.read_text(encoding="utf-8")))
-        except ValueError as error:
-            raise InputError(str(path), f"not a result ({error})", "delete it and run the benchmark again") from error
     if not cells:
         raise InputError(str(folder), "no results yet", "run the benchmark first")
     return cells

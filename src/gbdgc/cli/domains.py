@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.table import Table
 
-    from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
-
-    Estimator = GranularBallDomains | KMeansDomains | RandomDomains
+    from gbdgc.domains import Partition
 
 LABELS = "labels.csv"
 
@@ -65,18 +63,11 @@ def domains(
         with stderr.status(f"reading {escape(source.name)}"):
             ids, features = read_feature_table(source)
     with stderr.status(f"{features.shape[0]:,} samples of {features.shape[1]:,} features: loading") as status:
-        from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
+        from gbdgc.domains import build_partition
         from gbdgc.domains.picture import draw_domains
 
         status.update(f"dividing {features.shape[0]:,} samples of {features.shape[1]:,} features")
-        n_domains = "auto" if k is None else k
-        estimator: Estimator
-        if method == "balls":
-            estimator = GranularBallDomains(n_domains, mode=mode or "paper", random_state=seed)
-        elif method == "kmeans":
-            estimator = KMeansDomains(n_domains, mode=mode or "paper", random_state=seed)
-        else:
-            estimator = RandomDomains(n_domains, random_state=seed)
+        estimator = build_partition(method, n_domains=k, mode=mode, random_state=seed)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", GbdgcWarning)
             try:
@@ -124,7 +115,7 @@ def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], 
     return describe(network, track(images, "describing", total=-(-len(dataset) // 8), unit="batches"))
 
 
-def _distances(estimator: "Estimator") -> "NDArray[np.float64]":
+def _distances(estimator: "Partition") -> "NDArray[np.float64]":
     """Distance of each sample to its domain's center."""
     import numpy as np
 
@@ -132,7 +123,7 @@ def _distances(estimator: "Estimator") -> "NDArray[np.float64]":
     return np.asarray(np.sqrt(((estimator.embedding_ - centers) ** 2).sum(axis=1)))
 
 
-def _summary(estimator: "Estimator") -> "Table":
+def _summary(estimator: "Partition") -> "Table":
     """One row per domain."""
     import numpy as np
     from rich.table import Table
@@ -150,7 +141,7 @@ def _summary(estimator: "Estimator") -> "Table":
     return table
 
 
-def _write_labels(path: Path, ids: list[str], estimator: "Estimator") -> None:
+def _write_labels(path: Path, ids: list[str], estimator: "Partition") -> None:
     """One line per sample: id, domain, ball (empty where there are none), distance to the domain's center."""
     from gbdgc.files import atomic_write, csv_line
 

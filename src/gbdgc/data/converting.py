@@ -22,8 +22,8 @@ from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, RGB, image_orientation
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.reading import BoxPoint, list_problems, load_dataset
-from gbdgc.data.sample import Points, Sample
-from gbdgc.data.transforms import resize
+from gbdgc.data.sample import Sample
+from gbdgc.data.transforms import resized
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import atomic_write, claim, make_folder, sweep_parts
 from gbdgc.progress import track
@@ -34,7 +34,6 @@ _JOURNAL = "conversion.jsonl"
 _MANIFEST = "manifest.jsonl"
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*]')
 _LONGEST_SIDE = 65_500  # of a JPEG
-_NO_POINTS: Points = np.zeros((0, 2), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +242,7 @@ def _convert_one(job: _Job, dest: Path, settings: ConversionSettings) -> _Done |
             f"{sample.image}: would be {size[0]} x {size[1]} pixels, and a JPEG has at most {_LONGEST_SIDE} a side; "
             "choose a smaller min_side or max_side, or cut the picture"
         )
-    content = sample.image.read_bytes() if copied else _jpeg(resize(image, _NO_POINTS, *size)[0], settings.quality)
+    content = sample.image.read_bytes() if copied else _jpeg(resized(image, *size), settings.quality)
     name = job.stem + (sample.image.suffix.lower() if copied else ".jpg")
     with atomic_write(dest / name) as file:
         file.write(content)

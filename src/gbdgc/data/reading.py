@@ -14,7 +14,7 @@ from gbdgc.data.formats import READERS, Entry, looks_like, reader_named, recogni
 from gbdgc.data.images import MAX_PIXELS, image_size
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.sample import Points, Sample
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error, noted_in
 
 BoxPoint = Literal["head", "centre"]
 
@@ -81,13 +81,11 @@ def load_dataset(
 
 def _require_readable(path: Path) -> None:
     """Fail early where readers, which look for patterns of names, would see an empty folder."""
-    try:
+    with as_input_error(OSError, path, "cannot be read ({error})", "check who may read it"):
         if path.is_dir():
             next(path.iterdir(), None)
         elif not path.exists():
             raise InputError(str(path), "no such file or folder")
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read ({error.strerror})", "check who may read it") from error
 
 
 def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
@@ -122,16 +120,12 @@ def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[
         f"{entry.image}: its {name} is not text ({value!r}); give it another" for name, value in _no_text(entry)
     ]
     size, points = (0, 0), None
-    try:
+    with noted_in(problems):
         size = image_size(entry.image, max_pixels=max_pixels)
         if entry.size is not None and entry.size != size:
             problems.append(f"{entry.image}: {_wrong_size(size, entry.size)}")
-    except InputError as error:
-        problems.append(str(error))
-    try:
+    with noted_in(problems):
         points = None if entry.marks is None else _to_points(entry.marks(), entry.id, point)
-    except InputError as error:
-        problems.append(str(error))
     return problems or Sample(entry.id, entry.image, *size, points, entry.split, entry.tags)
 
 
@@ -156,10 +150,8 @@ def _wrong_size(size: tuple[int, int], labelled: tuple[int, int]) -> str:
 
 def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
     """Check the marks of one picture and make them points."""
-    try:
+    with as_input_error(ValueError, id, "its points have not all the same number of coordinates"):
         rows = np.asarray(marks)
-    except ValueError as error:
-        raise InputError(id, "its points have not all the same number of coordinates") from error
     if rows.size == 0:
         return np.zeros((0, 2), dtype=np.float32)
     if rows.dtype.kind not in "iuf":

@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from gbdgc.errors import GbdgcWarning, InputError
+from gbdgc.errors import GbdgcWarning, InputError, as_input_error
 from gbdgc.files import atomic_write, make_folder
 from gbdgc.models.compact import LiteEncoder
 from gbdgc.models.tensor_files import read_tensors
@@ -195,13 +195,15 @@ def _from_public_address(weights: Weights, folder: Path) -> Path:
     if weights.public is None:
         raise InputError("", "no public address is known")
     target = folder / Path(weights.public.url).name
-    try:
-        with urllib.request.urlopen(weights.public.url, timeout=_SILENCE_LIMIT) as answer, progress_bar("MB") as bar:
-            size = answer.headers.get("Content-Length")
-            task = bar.add_task(target.name, total=int(size) // _CHUNK if size else None)
-            _copy(answer, target, on_chunk=lambda: bar.advance(task))
-    except OSError as error:
-        raise InputError(weights.public.url, str(error)) from error
+    address = weights.public.url
+    with (
+        as_input_error(OSError, address, "{error}"),
+        urllib.request.urlopen(address, timeout=_SILENCE_LIMIT) as answer,
+        progress_bar("MB") as bar,
+    ):
+        size = answer.headers.get("Content-Length")
+        task = bar.add_task(target.name, total=int(size) // _CHUNK if size else None)
+        _copy(answer, target, on_chunk=lambda: bar.advance(task))
     return _checked(target, weights.public.sha256)
 
 

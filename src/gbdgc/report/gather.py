@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gbdgc import checkpoint
 from gbdgc.counting.trust import Trust
-from gbdgc.data import unique_name
+from gbdgc.data import named
 from gbdgc.evaluation.table import PREDICTIONS, Row, read_table
 from gbdgc.runs import TrainingRun, read_json
 
@@ -43,10 +43,7 @@ class Training(TrainingRun):
     @property
     def sources(self) -> dict[str, Path]:
         """Where the source's data sets lie, by the names that their pictures' ids begin with if there are several."""
-        named: dict[str, Path] = {}
-        for place in self.config["data"]["source"]:
-            named[unique_name(place, named)] = Path(place)
-        return named
+        return named(map(Path, self.config["data"]["source"]))
 
     def source_key(self, id: str) -> tuple[str, str]:
         """Return the data set of a training picture and its id there."""

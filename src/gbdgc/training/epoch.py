@@ -22,7 +22,7 @@ from gbdgc.errors import GbdgcWarning
 from gbdgc.evaluation import count_dataset, summarise
 from gbdgc.models import Network
 from gbdgc.runs import TrainingRun
-from gbdgc.training.state import TrainState, build_partition, source_shares
+from gbdgc.training.state import TrainState, choose_partition, source_shares
 from gbdgc.training.step import backward, gather
 
 _EARLY_STEPS = 100
@@ -224,7 +224,7 @@ def add_trust(state: TrainState) -> None:
     z_ND = descriptor_pass(state, network.to(state.fabric.device), "encoder")
     # Under the run's own names, which the report and what was written of the epochs go by.
     previous = [state.labels[id] for id in state.source.dataset.ids] if state.labels else None
-    labels = build_partition(state.config).fit(z_ND, previous_labels=previous).labels_
+    labels = choose_partition(state.config).fit(z_ND, previous_labels=previous).labels_
     info["descriptor_size"] = state.config.discovery.image_size
     trust = {name: torch.from_numpy(values) for name, values in Trust.fit(z_ND, labels).to_arrays().items()}
     if state.fabric.is_global_zero:

@@ -56,7 +56,9 @@ class Task(NamedTuple):
     @property
     def run_folder(self) -> Path:
         """Where its training lies; cells that share one cannot run side by side."""
-        return Path(self.settings.runs) / f"{file_name(self.job.source)}-seed{self.seed}-{_fingerprint(self.config)}"
+        trained = json.dumps(_settings(self.config), sort_keys=True)
+        fingerprint = hashlib.sha256(trained.encode()).hexdigest()[:12]
+        return Path(self.settings.runs) / f"{file_name(self.job.source)}-seed{self.seed}-{fingerprint}"
 
     def __str__(self) -> str:
         where = f" → {self.target}" if self.target else ""
@@ -194,7 +196,3 @@ def _settings(config: "Config") -> dict[str, Any]:
     from gbdgc.config import settings_that_matter
 
     return {key: value for key, value in settings_that_matter(config).items() if key not in _OF_THE_CELL}
-
-
-def _fingerprint(config: "Config") -> str:
-    return hashlib.sha256(json.dumps(_settings(config), sort_keys=True).encode()).hexdigest()[:12]

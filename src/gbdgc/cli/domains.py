@@ -8,7 +8,6 @@ from cyclopts.validators import Number
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
     from rich.table import Table
 
@@ -53,6 +52,7 @@ def domains(
 
     from gbdgc.cli.feature_table import read_feature_table
     from gbdgc.errors import GbdgcWarning, InputError
+    from gbdgc.files import atomic_write
     from gbdgc.progress import stderr, stdout
     from gbdgc.runs import new_run_folder, write_environment
 
@@ -79,7 +79,9 @@ def domains(
         balls = getattr(estimator, "balls_", [])
         title = f"{source.name}: {estimator.n_domains_} latent domains" + (f" from {len(balls)} balls" if balls else "")
         _write_labels(folder / LABELS, ids, estimator)
-        _write_picture(folder / "domains.png", draw_domains(estimator.embedding_, estimator.labels_, balls, title))
+        with atomic_write(folder / "domains.png") as file:
+            figure = draw_domains(estimator.embedding_, estimator.labels_, balls, title)
+            figure.savefig(file, format="png", dpi=150)
         write_environment(folder)
     for warning in caught:
         stderr.print(f"[yellow]warning:[/] {warning.message}", soft_wrap=True)
@@ -150,10 +152,3 @@ def _write_labels(path: Path, ids: list[str], estimator: "Partition") -> None:
         file.write(csv_line(["id", "domain", "ball", "distance"]))
         for name, domain, ball, distance in zip(ids, estimator.labels_, balls, _distances(estimator), strict=True):
             file.write(csv_line([name, domain, ball, f"{distance:.6g}"]))
-
-
-def _write_picture(path: Path, figure: "Figure") -> None:
-    from gbdgc.files import atomic_write
-
-    with atomic_write(path) as file:
-        figure.savefig(file, format="png", dpi=150)

@@ -79,7 +79,7 @@ class Conversion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _ToConvert:
     """One picture to convert: where to, but for the suffix, and what its file and the settings are."""
 
     sample: Sample
@@ -161,8 +161,8 @@ def _refuse_overlap(source: Path, dest: Path, dataset: Dataset) -> None:
             )
 
 
-def _jobs(dataset: Dataset, settings: ConversionSettings) -> list[_Job]:
-    jobs: list[_Job] = []
+def _jobs(dataset: Dataset, settings: ConversionSettings) -> list[_ToConvert]:
+    jobs: list[_ToConvert] = []
     taken: set[str] = set()
     for sample in dataset:
         stem = _stem(sample.id)
@@ -171,7 +171,7 @@ def _jobs(dataset: Dataset, settings: ConversionSettings) -> list[_Job]:
         taken.add(stem.casefold())
         file = sample.image.stat()
         wanted = (settings.max_side, settings.min_side, settings.quality)
-        jobs.append(_Job(sample, stem, [file.st_size, file.st_mtime_ns, *wanted]))
+        jobs.append(_ToConvert(sample, stem, [file.st_size, file.st_mtime_ns, *wanted]))
     return jobs
 
 
@@ -183,7 +183,7 @@ def _stem(id: str) -> str:
     return "/".join([_IMAGES, *(_NOT_IN_NAMES.sub("_", part).strip(" ./") or "_" for part in path.parts)])
 
 
-def _is_done(job: _Job, before: Mapping[str, _Done], dest: Path) -> bool:
+def _is_done(job: _ToConvert, before: Mapping[str, _Done], dest: Path) -> bool:
     done = before.get(job.sample.id)
     if done is None or done.origin != job.origin or PurePosixPath(done.image).with_suffix("").as_posix() != job.stem:
         return False
@@ -192,7 +192,7 @@ def _is_done(job: _Job, before: Mapping[str, _Done], dest: Path) -> bool:
 
 
 def _convert_missing(
-    jobs: Sequence[_Job],
+    jobs: Sequence[_ToConvert],
     before: Mapping[str, _Done],
     kept: Iterable[_Done],
     dest: Path,
@@ -226,7 +226,7 @@ def _convert_missing(
     return done, problems
 
 
-def _convert_one(job: _Job, dest: Path, settings: ConversionSettings) -> _Done | str:
+def _convert_one(job: _ToConvert, dest: Path, settings: ConversionSettings) -> _Done | str:
     """Convert one picture; return what was done, or what is wrong with the picture."""
     sample = job.sample
     size = settings.size_for(sample.width, sample.height)

@@ -41,7 +41,7 @@ def density_map(
     kernel : int
         Side of the window in pixels, odd.
     sigma : float or array of shape (n,)
-        Width of the Gaussian in pixels. One value a head gives each a window of three sigmas to either side in place
+        Width of the Gaussian in pixels. One value per head gives each a window of three sigmas to either side in place
         of ``kernel``.
     stride : int
         Side of a cell. The map at stride s holds the sums of the s x s blocks of the map at stride 1.

@@ -20,7 +20,6 @@ from gbdgc.data import transforms
 from gbdgc.data.augmentation import Augmentation
 from gbdgc.data.cache import ImageCache
 from gbdgc.data.density import Density, adaptive_sigma, density_map
-from gbdgc.data.images import RGB
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.prefetch import prefetch
 from gbdgc.data.sample import Sample
@@ -126,7 +125,11 @@ class TrainingSet:
         augmentation, size = self.augmentation, self.augmentation.crop
         sample = self.dataset.by_id(id)
         image = self.cache.read(sample)
-        points = transforms.clamp(_scaled_points(sample, image), image.shape[1], image.shape[0])
+        height, width = image.shape[:2]
+        assert sample.points is not None
+        # Where the heads are on the picture as it was read.
+        factors = np.array([width / sample.width, height / sample.height], dtype=np.float32)
+        points = transforms.clamp(sample.points * factors, width, height)
         box = transforms.random_box(image, size, random, augmentation.scale_range)
         sigma: float | NDArray[np.float32] = self.sigma
         if self.adaptive:
@@ -256,13 +259,6 @@ def descriptor_images(
 def _stack_images(images: Sequence[NDArray[np.float32]]) -> Tensor:
     """Stack (3, H, W) images into (B, 3, H, W), keeping their order in memory, which is `channels_last`."""
     return torch.from_numpy(np.stack([image.transpose(1, 2, 0) for image in images])).permute(0, 3, 1, 2)
-
-
-def _scaled_points(sample: Sample, image: RGB) -> NDArray[np.float32]:
-    """Return the heads where they are on the picture as it was read."""
-    assert sample.points is not None
-    factors = np.array([image.shape[1] / sample.width, image.shape[0] / sample.height], dtype=np.float32)
-    return sample.points * factors
 
 
 def _such_as(ids: Sequence[str]) -> str:

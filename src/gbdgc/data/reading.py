@@ -68,7 +68,8 @@ def load_dataset(
     with ThreadPoolExecutor() as pool:
         outcomes = pool.map(partial(_to_sample, max_pixels=max_pixels, point=point), entries)
         samples = _collect(outcomes, problems)
-    problems = [_printable(problem) for problem in problems]
+    # For files and terminals: half characters as escapes.
+    problems = [_HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], problem) for problem in problems]
     if problems and not (skip_bad and samples):
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise InputError(
@@ -135,11 +136,6 @@ def _no_text(entry: Entry) -> Iterator[tuple[str, str]]:
         f"tag {name!r}": name + value for name, value in entry.tags.items()
     }
     return ((name, value) for name, value in names.items() if _HALF_CHARACTER.search(value))
-
-
-def _printable(text: str) -> str:
-    """Return a text for files and terminals: half characters as escapes."""
-    return _HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def _wrong_size(size: tuple[int, int], labelled: tuple[int, int]) -> str:

@@ -15,6 +15,7 @@ from gbdgc.domains.alignment import name_domains
 from gbdgc.domains.clustering import nearest, one_thread
 from gbdgc.domains.reduction import Reduction, fit_reduction
 from gbdgc.domains.tree import Floats, Integers
+from gbdgc.errors import InputError
 
 
 class Clustering(Protocol):
@@ -86,7 +87,8 @@ class WarmStartDomains(EmbeddedDomains):
     ) -> tuple[Found, int]:
         """Find clusters in checked descriptors and name them; return them, and how many were asked for."""
         table = inputs.check_descriptors(self, X)
-        inputs.check_mode(self.mode, ("paper", "stable"))
+        if self.mode not in ("paper", "stable"):
+            raise InputError("", f"mode is {self.mode!r}", "give 'paper' or 'stable'")
         previous = inputs.check_previous(previous_labels, len(table))
         asked = inputs.count_domains(self.n_domains, len(table))
         random_state = check_random_state(self.random_state)

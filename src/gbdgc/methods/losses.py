@@ -13,7 +13,7 @@ _EPSILON = 1e-6
 
 
 def pooled(map_BDHW: Tensor) -> Tensor:
-    """Global average pooling: one descriptor an image."""
+    """Global average pooling: one descriptor per image."""
     return map_BDHW.mean(dim=(2, 3))
 
 

@@ -52,7 +52,7 @@ class Training(TrainingRun):
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class CountedDataset:
     """One data set as `gbdgc eval` counted it."""
 
     data: str
@@ -64,16 +64,16 @@ class Evaluation:
     """What its summary says of all: how the model was chosen, how intervals were made."""
 
 
-def read_evaluations(run: Path, folders: Sequence[Path] = ()) -> list[Evaluation]:
+def read_evaluations(run: Path, folders: Sequence[Path] = ()) -> list[CountedDataset]:
     """Read the evaluations given or, without any, those in the run's own folder; of two of one data set the later."""
     tables = [*run.glob(PREDICTIONS), *sorted(run.glob(f"eval*/{PREDICTIONS}"))]
-    found: dict[str, Evaluation] = {}
+    found: dict[str, CountedDataset] = {}
     for folder in folders or [path.parent for path in tables]:
         rows, summary = read_table(folder), read_json(folder / "summary.json")
         for data, errors in summary.pop("data").items():
             labelled = [row for row in rows if row.data == data and row.truth is not None]
             if labelled:
-                found[data] = Evaluation(data, labelled, errors, summary)
+                found[data] = CountedDataset(data, labelled, errors, summary)
     return list(found.values())
 
 

@@ -51,7 +51,8 @@ def run_epoch(state: TrainState, report: Report) -> dict[str, Any]:
     }
     state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
     keep_best(state, summary)
-    keep_recent(state, summary)
+    if state.epoch > state.config.train.epochs - state.config.train.keep_epochs:
+        save_model(state, summary, checkpoint.EPOCH.format(state.epoch))
     return summary
 
 
@@ -109,7 +110,8 @@ def fit(state: TrainState, report: Report) -> None:
     saved = time.monotonic()
     for batch in batches:
         batch = batch.to(fabric.device)
-        set_learning_rate(state)
+        for group in state.optimizer.param_groups:
+            group["lr"] = rate_factor(state, state.steps_done) * group["peak"]
         seed = step_seed(train.seed, state.steps_done)
         losses, counts_B, z_BD = backward(
             state.runner, batch, micro_batch=train.micro_batch, seed=seed, with_statistics=gathers_online(state)
@@ -126,8 +128,9 @@ def fit(state: TrainState, report: Report) -> None:
         state.optimizer.zero_grad()
         if state.average is not None:
             state.average.update_parameters(state.network)
-        if z_BD is not None:
-            remember(state, batch.ids, z_BD)
+        if z_BD is not None:  # descriptors that this pass gives for free; every process keeps all of them
+            names = [id for part in everywhere(fabric, [batch.ids]) for id in part]
+            state.online.update(zip(names, gather(fabric, z_BD).cpu(), strict=True))
         state.step += 1
         watch_early(state, counts_B, batch.people)
         state.sums = {name: state.sums.get(name, 0.0) + value for name, value in losses.items()}
@@ -192,12 +195,6 @@ def keep_best(state: TrainState, summary: dict[str, Any]) -> None:
     save_model(state, summary, checkpoint.BEST)
 
 
-def keep_recent(state: TrainState, summary: dict[str, Any]) -> None:
-    """Write the models of the last epochs too, where they are wanted."""
-    if state.epoch > state.config.train.epochs - state.config.train.keep_epochs:
-        save_model(state, summary, checkpoint.EPOCH.format(state.epoch))
-
-
 def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
     """Write the weights that count, with what is to be known of them."""
     if not state.fabric.is_global_zero:
@@ -231,22 +228,9 @@ def add_trust(state: TrainState) -> None:
         checkpoint.save_model(path, network, state.build, info, checkpoint.nest("trust", trust))
 
 
-def remember(state: TrainState, ids: list[str], z_BD: torch.Tensor) -> None:
-    """Keep the descriptors that the training pass gave for free; every process keeps all of them."""
-    rows = gather(state.fabric, z_BD).cpu()
-    names = [id for part in everywhere(state.fabric, [ids]) for id in part]
-    state.online.update(zip(names, rows, strict=True))
-
-
 def gathers_online(state: TrainState) -> bool:
     """Tell whether discovery lives on what the training pass sees."""
     return state.partition is not None and state.config.discovery.descriptors == "online"
-
-
-def set_learning_rate(state: TrainState) -> None:
-    """Give every group its share of the schedule."""
-    for group in state.optimizer.param_groups:
-        group["lr"] = rate_factor(state, state.steps_done) * group["peak"]
 
 
 def rate_factor(state: TrainState, step: int) -> float:

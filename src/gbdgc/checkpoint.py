@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import atomic_write
 from gbdgc.models import Network, build_network
 from gbdgc.runs import BEST as BEST  # a model's name belongs to both
@@ -151,20 +151,17 @@ def save_half(model: str | os.PathLike[str], out: Path) -> None:
 
 def model_file(path: str | os.PathLike[str]) -> Path:
     """Return the model file itself: of a run's folder the best one."""
-    path = Path(path)
-    try:
+    path, advice = Path(path), "give a run's folder or a model file"
+    with (
+        as_input_error(OSError, path, "cannot be read ({error})", advice),
+        as_input_error(FileNotFoundError, path, "no such file", advice),
+    ):
         if not path.is_dir():
             path.stat()
             return path
         for file in (TrainingRun(path).best, path / BEST):
             if file.exists():
                 return file
-    except FileNotFoundError as error:
-        raise InputError(str(path), "no such file", "give a run's folder or a model file") from error
-    except OSError as error:
-        raise InputError(
-            str(path), f"cannot be read ({error.strerror})", "give a run's folder or a model file"
-        ) from error
     raise InputError(
         str(path), f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed"
     )

@@ -14,6 +14,7 @@ from gbdgc.config import Config
 from gbdgc.domains import PARTITIONS
 from gbdgc.methods.build import METHODS
 from gbdgc.methods.erm import PlainRegression
+from gbdgc.methods.options import MethodOptions
 from gbdgc.models.backbone import Backbone, Features
 from gbdgc.models.network import BACKBONES
 from gbdgc.training import train
@@ -66,9 +67,9 @@ class Halves:
 class WithDomains(PlainRegression):
     """Plain regression that has the domains found, and makes nothing of them."""
 
-    @property
-    def needs_domains(self) -> bool:
-        return True
+    def __init__(self, options: MethodOptions) -> None:
+        super().__init__(options)
+        self.needs_domains = True
 
 
 def test_a_backbone_with_batch_norm_a_partition_and_a_method_are_one_line_each(

@@ -30,7 +30,6 @@ def density_map(
     kernel: int = 15,
     sigma: float | NDArray[np.float32] = 4.0,
     stride: int = 1,
-    adaptive: bool = False,
 ) -> Density:
     """Return the map of an image of ``height`` x ``width``; its sum is the number of points.
 
@@ -42,12 +41,9 @@ def density_map(
         Side of the window in pixels, odd.
     sigma : float or array of shape (n,)
         Width of the Gaussian in pixels. One value per head gives each a window of three sigmas to either side in place
-        of ``kernel``.
+        of ``kernel``: see `adaptive_sigma`.
     stride : int
         Side of a cell. The map at stride s holds the sums of the s x s blocks of the map at stride 1.
-    adaptive : bool
-        Take each head's sigma from the distance to its neighbours: see `adaptive_sigma`. A head all alone gets
-        ``sigma``.
 
     Returns
     -------
@@ -60,7 +56,7 @@ def density_map(
     heads = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     if not np.isfinite(heads).all():
         raise InputError("", "a head's position is not a finite number", "`gbdgc data check` names the sample")
-    sigmas = adaptive_sigma(points, lone=float(np.mean(sigma))) if adaptive else np.asarray(sigma)
+    sigmas = np.asarray(sigma)
     if not np.all(sigmas > 0):
         raise InputError(f"a density sigma of {np.min(sigmas)}", "must be above 0")
     if sigmas.ndim == 0:

@@ -8,6 +8,7 @@ Workers are threads: decoding, resizing and density maps leave Python's lock, an
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -143,6 +144,7 @@ class TrainingSet:
         return Item(transforms.normalise(image), people)
 
 
+@dataclass(eq=False)
 class Batches:
     """The batches of one epoch, made ahead by ``workers`` threads; each iteration begins at ``start``.
 
@@ -167,34 +169,23 @@ class Batches:
     batch fills it with further crops of the same pictures.
     """
 
-    def __init__(
-        self,
-        training_set: TrainingSet,
-        batch_size: int,
-        epoch: int,
-        *,
-        seed: int = 0,
-        start: int = 0,
-        workers: int = 2,
-        repeats: int = 1,
-        balanced: bool = False,
-        shares: Mapping[str, float] | None = None,
-        rank: int = 0,
-        world_size: int = 1,
-    ) -> None:
-        if batch_size < 1 or batch_size % world_size:
-            raise InputError(f"a batch of {batch_size}", f"cannot be shared equally by {world_size} processes")
-        self.training_set = training_set
-        self.batch_size = batch_size
-        self.epoch = epoch
-        self.seed = seed
-        self.start = start
-        self.workers = workers
-        self.repeats = repeats
-        self.balanced = balanced
-        self.shares = shares
-        self.rank = rank
-        self.world_size = world_size
+    training_set: TrainingSet
+    batch_size: int
+    epoch: int
+    _: KW_ONLY
+    seed: int = 0
+    start: int = 0
+    workers: int = 2
+    repeats: int = 1
+    balanced: bool = False
+    shares: Mapping[str, float] | None = None
+    rank: int = 0
+    world_size: int = 1
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1 or self.batch_size % self.world_size:
+            reason = f"cannot be shared equally by {self.world_size} processes"
+            raise InputError(f"a batch of {self.batch_size}", reason)
 
     @property
     def steps(self) -> int:

@@ -73,13 +73,11 @@ def _marks(image: "Element", people: frozenset[str], file: Path) -> list[list[fl
             continue
         if shape.tag in _OTHER_SHAPES:
             raise InputError(where, f"a {shape.tag} marks a person", "only points and boxes are read")
-        try:
+        with as_input_error(ValueError, where, f"the coordinates of a {shape.tag} shape are not numbers"):
             if shape.tag == "points":
                 pairs = (pair.split(",") for pair in shape.get("points", "").split(";") if pair)
                 marks += [[float(x), float(y), 0, 0] for x, y in pairs]
             elif shape.tag == "box":
                 left, top, right, bottom = (float(shape.get(side, "")) for side in ("xtl", "ytl", "xbr", "ybr"))
                 marks.append([left, top, right - left, bottom - top])
-        except ValueError as error:
-            raise InputError(where, f"the coordinates of a {shape.tag} shape are not numbers") from error
     return marks

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.io import loadmat
 
 from gbdgc.data.formats.entry import is_file
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 
 _MATRIX, _COMPRESSED = 14, 15
 _MOST_ARRAYS = 200
@@ -49,11 +49,9 @@ def _guess(variables: Mapping[str, Any]) -> tuple[str, str] | None:
 def _read(path: Path) -> dict[str, Any]:
     if not is_file(path):
         raise InputError(str(path), "no such label file")
-    try:
+    # The two libraries raise whatever their parsers trip over: ValueError, TypeError, KeyError, zlib.error ...
+    with as_input_error(Exception, path, "not a .mat file, or a damaged one ({error})", "copy it again"):
         return _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)
-    except Exception as error:
-        # The two libraries raise whatever their parsers trip over: ValueError, TypeError, KeyError, zlib.error ...
-        raise InputError(str(path), f"not a .mat file, or a damaged one ({error})", "copy it again") from error
 
 
 def _read_version_5(path: Path) -> dict[str, Any]:

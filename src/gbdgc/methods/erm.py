@@ -5,6 +5,7 @@ from torch import Tensor
 from gbdgc.methods.contract import OCCUPANCY_WEIGHT, Losses, PartialLosses, counting_losses
 from gbdgc.methods.options import MethodOptions
 from gbdgc.models import Output
+from gbdgc.models.mixing import Mixing
 
 
 class PlainRegression:
@@ -15,6 +16,10 @@ class PlainRegression:
         self.weights = {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT}
         self.network_options = {"codebook": False, "style": False}
         self.needs_domains = False
+
+    def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
+        """Return None: styles stay as they are."""
+        return None
 
     def image_losses(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> PartialLosses:
         """Return the losses of density and occupancy alone."""

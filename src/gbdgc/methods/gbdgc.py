@@ -6,6 +6,7 @@ from gbdgc.methods import losses
 from gbdgc.methods.contract import OCCUPANCY_WEIGHT, Losses, PartialLosses, counting_losses
 from gbdgc.methods.options import MethodOptions
 from gbdgc.models import Output
+from gbdgc.models.mixing import Mixing
 
 
 class GranularBallGeneralisation:
@@ -18,6 +19,10 @@ class GranularBallGeneralisation:
         self.weights = {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT} | on
         self.network_options = {"codebook": options.codebook, "style": bool({"style", "orthogonality"} & on.keys())}
         self.needs_domains = bool({"semantic", "style"} & on.keys())  # the losses that speak of pseudo-domains
+
+    def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
+        """Return None: styles stay as they are."""
+        return None
 
     def image_losses(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> PartialLosses:
         """Return the counting losses and L_orth, and the rows p_i and t_i for L_sem and L_sty."""

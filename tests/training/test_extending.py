@@ -16,6 +16,7 @@ from gbdgc.methods.build import METHODS
 from gbdgc.methods.erm import PlainRegression
 from gbdgc.methods.options import MethodOptions
 from gbdgc.models.backbone import Backbone, Features
+from gbdgc.models.mixing import Mixing
 from gbdgc.models.network import BACKBONES
 from gbdgc.training import train
 
@@ -45,7 +46,7 @@ class NormedBackbone(Backbone):
     def __init__(self) -> None:
         super().__init__(NormedEncoder())
 
-    def forward(self, images_B3HW: Tensor) -> Features:
+    def forward(self, images_B3HW: Tensor, mixing: Mixing | None = None) -> Features:
         levels = self.encoder(images_B3HW)
         return Features(levels, levels, levels[1])
 

@@ -27,6 +27,7 @@ def check_settings(config: Config) -> None:
             "at least two, or null to go by the number of pictures",
         ),
         ("data.validation", not 0 <= data.validation < 1, "a share of the source, from 0 to less than 1"),
+        ("data.test_scale", data.test_scale <= 0, "above 0, and 1 for pictures as they are"),
         ("data.max_side", _below(data.max_side, 1), "at least one pixel, or null for pictures as they are"),
         ("train.clip_norm", train.clip_norm is not None and train.clip_norm <= 0, "above 0, or null for no clipping"),
         ("data.workers", data.workers < 0, "0 or more threads beside the one that trains"),

@@ -57,8 +57,9 @@ _FORM: dict[str, Any] = {
                         "zones": {
                             "type": "string",
                             "description": 'JSON: {"name": [[x, y], ...]} with corners in pixels, or '
-                            '{"relative": true, "zones": {...}, "masks": {...}} with corners from 0 to 1; '
-                            "nobody is counted inside masks",
+                            '{"relative": true, "zones": {...}, "masks": {...}, "ground": {...}} with corners from '
+                            "0 to 1; nobody is counted inside masks, and people per square metre come of the ground, "
+                            '{"corners": [...], "metres": [...]}',
                         },
                         "overlay": {"type": "boolean", "default": False, "description": "send the coloured density"},
                         "density": {"type": "boolean", "default": False, "description": "send the density itself"},

@@ -191,7 +191,7 @@ def test_the_own_csv_of_a_folder_is_continued_and_other_labels_are_left_alone(fo
         LabelFile(folder)
     (folder / "more.csv").unlink()
     load_dataset(folder).save(folder / "manifest.jsonl")
-    with pytest.raises(InputError, match="its labels are .* already"):
+    with pytest.raises(InputError, match=r"its labels are .* already"):
         LabelFile(folder)
 
 

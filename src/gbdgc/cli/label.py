@@ -23,7 +23,7 @@ def label(
     """Label the heads in your own pictures, on a local page.
 
     The model proposes heads; a click adds or removes one. Every change is written at once to a CSV of points in the
-    folder, labels.csv unless it has one already, which all other commands read. Stop with Ctrl-C, and continue any time.
+    folder, labels.csv unless it has one already, which all other commands read. Stop by Ctrl-C, and continue any time.
 
     Parameters
     ----------

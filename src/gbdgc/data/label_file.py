@@ -1,6 +1,5 @@
 """Labels in the making: the CSV of points of a folder of pictures, written anew and atomically with every change."""
 
-import os
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -28,7 +27,7 @@ class LabelsChanged(InputError):
 class LabelFile:
     """The pictures of a folder, at any depth, and the one CSV there that holds the heads of those labelled so far.
 
-    What somebody else writes into the file meanwhile is read before anything is saved. Safe to use from several threads.
+    What somebody else writes into the file meanwhile is read before anything is saved. Threads may share it.
 
     Attributes
     ----------
@@ -54,7 +53,7 @@ class LabelFile:
         self.pictures = {sample.id: sample for sample in dataset}
         self._lock = Lock()
         self._read: object = None
-        self._labelled: dict[str, Sample] = {}
+        self._labelled: dict[Path, Sample] = {}
         self.heads()
 
     def heads(self) -> dict[str, Points | None]:
@@ -75,9 +74,7 @@ class LabelFile:
             self._refresh()
             before = self._labelled.get(_place(picture))
             if tag_of(None if before is None else before.points) != tag:
-                raise LabelsChanged(
-                    name, "its labels were changed elsewhere meanwhile", "look at them, and go on there"
-                )
+                raise LabelsChanged(name, "its labels were changed elsewhere meanwhile", "look at them, and go on")
             labelled = dict(self._labelled)
             if points is None:
                 labelled.pop(_place(picture), None)
@@ -110,8 +107,8 @@ def tag_of(heads: Points | None) -> str:
     return UNLABELLED if heads is None else sha256(heads.tobytes()).hexdigest()[:16]
 
 
-def _place(sample: Sample) -> str:
-    return os.path.abspath(sample.image)
+def _place(sample: Sample) -> Path:
+    return sample.image.absolute()
 
 
 def _checked(heads: ArrayLike, picture: Sample) -> Points:

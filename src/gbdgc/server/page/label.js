@@ -258,6 +258,9 @@ find("zoom-out").addEventListener("click", () => view.zoom(1 / 1.5));
 find("zoom-fit").addEventListener("click", () => view.fit());
 find("order").addEventListener("change", sort);
 
+// A button that was clicked would keep the focus, and take the next Enter for itself; by keyboard it is meant to.
+document.addEventListener("click", (event) => event.detail > 0 && event.target.closest("button")?.blur());
+
 const KEYS = {
   ArrowRight: () => go(1), n: () => go(1), ArrowLeft: () => go(-1), p: () => go(-1), Enter: accept,
   u: () => step("undo", "redo"), "+": () => view.zoom(1.5), "-": () => view.zoom(1 / 1.5), 0: () => view.fit(),

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
+from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -333,13 +334,22 @@ class Result:
         parts += [f"{len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"] if self.warnings else []
         return f"<Result {self.source or 'image'}: {', '.join(parts)}>"
 
-    def _repr_png_(self) -> bytes:
-        """Show the annotated overlay in a notebook."""
+    def _repr_html_(self) -> str:
+        """Show the annotated overlay in a notebook, the count with its interval, the zones and the warnings."""
         picture = annotate(self, 0.6)
         picture.thumbnail((_NOTEBOOK_SIDE, _NOTEBOOK_SIDE))
         file = BytesIO()
-        picture.save(file, "PNG")
-        return file.getvalue()
+        picture.save(file, "JPEG", quality=85)
+        lines = [f"<b>{self.count:,.1f} people</b>"]
+        if (interval := getattr(self, "interval", None)) is not None:
+            lines[0] += " ({:,.0f} to {:,.0f})".format(*interval)
+        for name, people in self.zones.items():
+            per_m2 = self.per_m2.get(name)
+            lines.append(f"{escape(name)}: {people:,.1f}" + ("" if per_m2 is None else f", {per_m2:.2f} per m²"))
+        lines += [f"<i>{escape(warning)}</i>" for warning in self.warnings]
+        source = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
+        alternative = escape(self.source or "picture", quote=True)
+        return f'<p>{"<br>".join(lines)}</p><img src="{source}" alt="{alternative}" style="max-width: 100%">'
 
     def _zones_outside(self, outlines: Mapping[str, Corners]) -> tuple[str, ...]:
         """Warn of zones that cannot hold anybody: they were most likely drawn on a picture of another size."""

@@ -53,6 +53,7 @@ def test_a_mask_takes_its_ground_out_of_a_zone_and_what_is_outside_the_picture_i
 def test_a_zone_that_reaches_above_the_horizon_has_no_density_unless_the_sky_is_masked() -> None:
     whole = {"all": [[0, 0], [WIDTH, 0], [WIDTH, HEIGHT], [0, HEIGHT]]}
     assert areas(whole, RECTANGLE) == {"all": None}
+    assert areas({"cloud": [[0, 0], [WIDTH, 0], [WIDTH, 40], [0, 40]]}, RECTANGLE) == {"cloud": None}
     assert areas(whole, RECTANGLE, {"sky": [[0, 0], [WIDTH, 0], [WIDTH, 80], [0, 80]]})["all"] is not None
 
 

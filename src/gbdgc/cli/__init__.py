@@ -27,6 +27,7 @@ app.command("gbdgc.cli.serve:serve", help="Count over HTTP, with a page to drop 
 app.command("gbdgc.cli.domains:domains", help="Find the latent domains in pictures or in a table of features.")
 app.command("gbdgc.cli.data:app", name="data", help="Convert, check and look at labelled crowds, or draw some.")
 app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verify the ImageNet weights.")
+app.command("gbdgc.cli.models:models", help="List the models that come with the package.")
 app.command("gbdgc.cli.doctor:doctor", help="Say what works here, and what to do about what does not.")
 
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import Progress, TaskID
 
 from gbdgc.counting import Failure, Outcome, Result, Video
+from gbdgc.counting.conformal import range_text
 from gbdgc.counting.overlay import clock
 from gbdgc.counting.sinks import FILES, ZONE, Record, ResultsFolder, flat
 from gbdgc.files import csv_line
@@ -19,7 +20,7 @@ from gbdgc.progress import stderr
 Format = Literal["table", "json", "csv"]
 Printer = Callable[[Record], None]
 
-_NARROWEST = 8
+_NARROWEST, _WITH_INTERVAL = 8, 20
 
 
 def printer(format: Format, run: ResultsFolder, zones: Sequence[str], *, moving: bool) -> Printer:
@@ -133,17 +134,24 @@ class _Table:
     def __init__(self, names: Sequence[str]) -> None:
         self._titles = {name: visible(name.removeprefix(ZONE)) for name in names}
         self._begun = False
+        self._widths: dict[str, int] = {}
 
     def __call__(self, record: Record) -> None:
-        if not self._begun:
-            self._print(self._titles, "source")
-            self._begun = True
         counts = {"people": record["count"], "smoothed": record["smoothed"]}
         counts |= {ZONE + name: people for name, people in record["zones"].items()}
+        intervals = {ZONE + name: interval for name, interval in record["zone_intervals"].items()}
+        intervals |= {"people": record["interval"]} if record["interval"] else {}
+        if not self._begun:
+            # A model has intervals for all its counts, or for none.
+            narrowest = {name: _WITH_INTERVAL if name in intervals else _NARROWEST for name in self._titles}
+            self._widths = {name: max(narrowest[name], len(title)) for name, title in self._titles.items()}
+            self._print(self._titles, "source")
+            self._begun = True
         values = {name: "" if people is None else f"{people:,.1f}" for name, people in counts.items()}
+        values |= {name: f"{values[name]} ({range_text(interval)})" for name, interval in intervals.items()}
         values["time"] = "" if record["time"] is None else clock(record["time"], tenths=True)
         self._print(values, visible(record["source"]))
 
     def _print(self, values: Mapping[str, str], source: str) -> None:
-        cells = (f"{values[name]:>{max(_NARROWEST, len(title))}}" for name, title in self._titles.items())
+        cells = (f"{values[name]:>{width}}" for name, width in self._widths.items())
         print(*cells, source, sep="  ", flush=True)

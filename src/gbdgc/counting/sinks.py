@@ -25,10 +25,10 @@ from gbdgc.files import atomic_write, csv_rows
 from gbdgc.runs import Journal, Resume, RunFolder
 
 COUNTS, VIDEOS, ERRORS, HEADS = "counts.csv", "videos.csv", "errors.csv", "points.json"
-ZONE = "zone:"
+ZONE, ZONE_LOW, ZONE_HIGH = "zone:", "zone_low:", "zone_high:"
 FILES = ("overlay", "density", "points")
 """Columns that name what a sink made of a result."""
-_COLUMNS_BEFORE_ZONES = ("source", "time", "clock", "count", "smoothed")
+_COLUMNS_BEFORE_ZONES = ("source", "time", "clock", "count", "low", "high", "smoothed")
 _COLUMNS_AFTER_ZONES = (
     *("width", "height", "domain", "novelty", "warnings", "milliseconds"),
     *FILES,
@@ -274,14 +274,19 @@ class ResultsFolder:
 
 
 def count_columns(zones: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns of a table of counts, with one for each zone."""
-    return (*_COLUMNS_BEFORE_ZONES, *(ZONE + name for name in zones), *_COLUMNS_AFTER_ZONES)
+    """Return the columns of a table of counts, with three for each zone: people, and the ends of their interval."""
+    of_zones = (kind + name for name in zones for kind in (ZONE, ZONE_LOW, ZONE_HIGH))
+    return (*_COLUMNS_BEFORE_ZONES, *of_zones, *_COLUMNS_AFTER_ZONES)
 
 
 def flat(record: Record) -> Record:
-    """Return a record as a table has it: a column for each zone, and the warnings in one."""
-    zones = {ZONE + name: people for name, people in record["zones"].items()}
-    return record | zones | {"warnings": "; ".join(record["warnings"])}
+    """Return a record as a table has it: columns for each zone and for the ends of intervals, the warnings in one."""
+    nothing = None, None
+    ends = dict(zip(("low", "high"), record["interval"] or nothing, strict=True))
+    for name, people in record["zones"].items():
+        low, high = record["zone_intervals"].get(name, nothing)
+        ends |= {ZONE + name: people, ZONE_LOW + name: low, ZONE_HIGH + name: high}
+    return record | ends | {"warnings": "; ".join(record["warnings"])}
 
 
 def round_all(record: Mapping[str, Any]) -> Record:
@@ -292,6 +297,8 @@ def round_all(record: Mapping[str, Any]) -> Record:
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return round_all(value)
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
     return round(value, 3) + 0.0 if isinstance(value, float) else value
 
 

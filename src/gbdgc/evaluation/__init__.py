@@ -1,5 +1,6 @@
 """From counted pictures to numbers: one row per picture first, and everything else from these rows."""
 
+from gbdgc.evaluation.calibration import calibrate, coverage, save_calibrated
 from gbdgc.evaluation.counting import Unreadable, count_dataset, count_rows
 from gbdgc.evaluation.intervals import Estimate, bootstrap, paired_bootstrap
 from gbdgc.evaluation.labels import LabelFit, check_labels, label_score
@@ -19,10 +20,12 @@ __all__ = [
     "Unreadable",
     "bootstrap",
     "box_free_radius",
+    "calibrate",
     "check_labels",
     "compare",
     "count_dataset",
     "count_rows",
+    "coverage",
     "errors",
     "evaluate",
     "full_summary",
@@ -31,6 +34,7 @@ __all__ = [
     "match_points",
     "paired_bootstrap",
     "read_table",
+    "save_calibrated",
     "summarise",
     "write_nwpu_submission",
 ]

@@ -13,6 +13,7 @@ from gbdgc.checkpoint import model_file
 from gbdgc.counting import Counter
 from gbdgc.data import Dataset, load_dataset, unique_name
 from gbdgc.errors import InputError, UsageError
+from gbdgc.evaluation.calibration import coverage
 from gbdgc.evaluation.counting import WHOLE, Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.localisation import localisation
@@ -122,6 +123,7 @@ def evaluate(
             "unreadable": sum(each.data == name for each in unreadable),
             **full_summary(own, seed=seed),
             "localisation": localisation(own),
+            "coverage": coverage(own),
         }
         if others is not None:
             summary["data"][name]["against"] = compare(own, others, seed=seed)

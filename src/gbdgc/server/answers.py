@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from gbdgc import __version__
 from gbdgc.counting import Counter, Result, count_sources
+from gbdgc.counting.conformal import OFFSET
 from gbdgc.counting.overlay import layer
 from gbdgc.counting.tiling import sum_cells
 from gbdgc.data.decoding import Decoder
@@ -42,9 +43,17 @@ class Count(BaseModel):
     """How many people, and how far to trust it."""
 
     count: float = Field(description="people in the picture")
+    interval: tuple[float, float] | None = Field(
+        description="what holds the true number nine times in ten, low and high; none where the model is not calibrated"
+    )
     width: int = Field(description="of the upright picture, in pixels")
     height: int
     zones: dict[str, float] = Field(description="people in each zone that was sent")
+    zone_intervals: dict[str, tuple[float, float]] = Field(description="the interval of each of them")
+    spread: tuple[float, float] | None = Field(
+        description=f"what gives the interval of any part of the picture: (people + {OFFSET:g}) times these, "
+        f"less {OFFSET:g}, and at least 0"
+    )
     domain: int | None = Field(description="the latent domain of the training pictures that this one is nearest to")
     novelty: float | None = Field(description="0 like the training pictures, 1 unlike all of them")
     warnings: list[str] = Field(description="what to know before trusting the number")
@@ -106,6 +115,9 @@ def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Chec
     assert isinstance(result, Result)
     answer = Count(
         count=result.count,
+        interval=result.interval,
+        zone_intervals=result.zone_intervals,
+        spread=result.spread,
         width=result.width,
         height=result.height,
         zones=dict(result.zones),

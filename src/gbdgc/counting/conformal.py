@@ -4,10 +4,11 @@ Calibrated on labelled pictures that the model was not trained on. What is predi
 
     y = log((truth + c) / (count + c)),
 
-whose spread, unlike the error's, is much the same in small and large crowds; c keeps it finite where nobody is. A
-linear regression of log |y| on a few features gives each picture its scale s. The scores y / s of the calibration
-pictures are ranked, and their lower and upper 5 % quantiles q bound a new count: (count + c) exp(s q) - c. Each score
-is taken with a scale fitted without its own picture, so that the quantiles are those of pictures never seen.
+whose spread, unlike the error's, is much the same in small and large crowds; c keeps it finite where nobody is. Counts
+too low and counts too high are two tails, with much the same mathematics: a linear regression of log |y| on a few
+features over the tail's own pictures gives every picture its scale s, and of the scores y / s of all calibration
+pictures the 5 % beyond the quantile q are left outside. The end of a new count's interval is (count + c) exp(s q) - c.
+Each score is taken with a scale fitted without its own picture, so that q is that of pictures never seen.
 """
 
 from collections.abc import Sequence
@@ -30,8 +31,9 @@ _FLOOR = 0.02
 _RIDGE = 5.0
 """Holds the weights of the features near 0 where there are few pictures."""
 _FOLDS = 10
+_TAILS = (-1, 1)
 _ENOUGH = 10
-"""Pictures whose mean error is taken for more than chance."""
+"""Pictures that say more of errors than chance."""
 _REACH = 2.5
 """Standard deviations within which a feature is believed; the scale does not grow or shrink beyond."""
 
@@ -57,10 +59,11 @@ class Conformal:
 
     mean: Array
     deviation: Array
+    """Of the features."""
     weights: Array
-    """Of the standardised features; the first is the intercept."""
+    """Of the standardised features, an intercept first: one row for the lower tail, one for the upper."""
     quantiles: Array
-    """Lower and upper, of the scores."""
+    """Of the scores, in the same order."""
     far: Array
     """The novelty above which errors are twice as large as below; `FAR` where there is no such."""
 
@@ -84,20 +87,22 @@ class Conformal:
         mean, deviation = x_NF.mean(axis=0), np.maximum(x_NF.std(axis=0), 1e-6)
         design = _design(x_NF, mean, deviation)
         fold = np.random.default_rng(0).permutation(size) % _FOLDS
-        scores = np.empty(size)
-        for held_out in range(_FOLDS):
-            own = fold == held_out
-            scores[own] = ratios[own] / np.exp(design[own] @ _regress(design[~own], ratios[~own]))
-        scores.sort()
-        # The ranks that make the coverage exact for the next picture: of n + 1, not of n.
-        rank = int(np.floor((size + 1) * (1 - COVERAGE) / 2))
+        weights, quantiles = [], []
+        for sign in _TAILS:
+            scores = np.empty(size)
+            for held_out in range(_FOLDS):
+                own = fold == held_out
+                scores[own] = sign * ratios[own] / np.exp(design[own] @ _regress(design[~own], sign * ratios[~own]))
+            weights.append(_regress(design, sign * ratios))
+            # Among n + 1, not n: so the coverage is that of the next picture.
+            quantiles.append(np.quantile(scores, (1 + COVERAGE) / 2, method="weibull"))
         far = _where_errors_double(x_NF[:, 0], np.abs(ratios))
-        return cls(mean, deviation, _regress(design, ratios), scores[[rank - 1, size - rank]], np.array(far))
+        return cls(mean, deviation, np.array(weights), np.array(quantiles), np.array(far))
 
     def spread(self, features: Array) -> Spread:
         """Return the factors for one picture."""
-        scale = np.exp(_design(features[None], self.mean, self.deviation) @ self.weights)
-        low, high = np.exp(scale * self.quantiles)
+        scales = np.exp(self.weights @ _design(features[None], self.mean, self.deviation)[0])
+        low, high = np.exp(np.array(_TAILS) * scales * self.quantiles)
         return Spread(float(low), float(high))
 
     def to_arrays(self) -> dict[str, NDArray[np.generic]]:
@@ -142,7 +147,8 @@ def _design(x_NF: Array, mean: Array, deviation: Array) -> Array:
     return np.column_stack([np.ones(len(x_NF)), standardised])
 
 
-def _regress(design: Array, ratios: Array) -> Array:
-    """Fit the log of the absolute ratio; the ridge leaves the intercept alone."""
+def _regress(design: Array, errors: Array) -> Array:
+    """Fit the log of the errors of one tail, which are positive; the ridge leaves the intercept alone."""
+    own = errors > 0 if (errors > 0).sum() >= _ENOUGH else np.full(len(errors), True)
     ridge = np.diag([0.0] + [_RIDGE] * (design.shape[1] - 1))
-    return np.linalg.solve(design.T @ design + ridge, design.T @ np.log(np.abs(ratios) + _FLOOR))
+    return np.linalg.solve(design[own].T @ design[own] + ridge, design[own].T @ np.log(np.abs(errors[own]) + _FLOOR))

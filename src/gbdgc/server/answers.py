@@ -39,6 +39,14 @@ class Density(BaseModel):
     cell: int = Field(description="a cell's side, in pixels of the picture")
 
 
+class Spread(BaseModel):
+    """The ends of an interval: (people + offset) times low or high, less the offset, and at least 0."""
+
+    low: float
+    high: float
+    offset: float = OFFSET
+
+
 class Count(BaseModel):
     """How many people, and how far to trust it."""
 
@@ -50,10 +58,7 @@ class Count(BaseModel):
     height: int
     zones: dict[str, float] = Field(description="people in each zone that was sent")
     zone_intervals: dict[str, tuple[float, float]] = Field(description="the interval of each of them")
-    spread: tuple[float, float] | None = Field(
-        description=f"what gives the interval of any part of the picture: (people + {OFFSET:g}) times these, "
-        f"less {OFFSET:g}, and at least 0"
-    )
+    spread: Spread | None = Field(description="what gives the interval of any other part of the picture")
     domain: int | None = Field(description="the latent domain of the training pictures that this one is nearest to")
     novelty: float | None = Field(description="0 like the training pictures, 1 unlike all of them")
     warnings: list[str] = Field(description="what to know before trusting the number")
@@ -117,7 +122,7 @@ def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Chec
         count=result.count,
         interval=result.interval,
         zone_intervals=result.zone_intervals,
-        spread=result.spread,
+        spread=None if result.spread is None else Spread(**result.spread._asdict()),
         width=result.width,
         height=result.height,
         zones=dict(result.zones),

@@ -13,8 +13,8 @@ const DRAWING_HINT =
 const find = (id) => document.getElementById(id);
 const clip = (value) => Math.min(Math.max(value, 0), 1);
 
-/** Keep the zones, draw them, and call `changed` whenever one is. `countIn` gives the people inside corners. */
-export function makeZones({ countIn, changed }) {
+/** Keep the zones, draw them, and call `changed` whenever one is. `countIn` gives the people inside corners, `rangeOf` their interval as text. */
+export function makeZones({ countIn, rangeOf, changed }) {
   const zones = [];
   const stage = find("stage");
   let made = 0;
@@ -175,8 +175,10 @@ export function makeZones({ countIn, changed }) {
     const handles = [...find("handles").querySelectorAll(".handle")];
     const tags = [...find("handles").querySelectorAll(".tag")];
     zones.forEach((zone, index) => {
-      const number = zone.mask ? "not counted" : label(countIn(zone.corners));
-      find("zones").children[index].querySelector("output").textContent = zone.mask ? "" : number;
+      const people = zone.mask ? null : countIn(zone.corners);
+      const number = zone.mask ? "not counted" : label(people);
+      const range = rangeOf(people);
+      find("zones").children[index].querySelector("output").textContent = zone.mask ? "" : number + (range && ` (${range})`);
       tags[index].textContent = `${zone.name} · ${number}`;
       at(tags[index], [0, 1].map((axis) => mean(zone.corners.map((corner) => corner[axis]))));
       keepInside(tags[index]);

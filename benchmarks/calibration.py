@@ -10,6 +10,7 @@ intervals, and how the error grows with novelty. What is counted is kept in --co
 
 import argparse
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -68,13 +69,11 @@ def print_error_by_novelty(rows: Sequence[Row]) -> None:
     known = [(row.novelty, row.truth, row.count) for row in rows if None not in (row.novelty, row.truth)]
     novelty, truth, count = np.array(known, dtype=np.float64).T
     off = np.exp(np.abs(np.log((truth + OFFSET) / (count + OFFSET))))
-    for low, high in zip(_BANDS, _BANDS[1:], strict=False):
+    for low, high in pairwise(_BANDS):
         own = (novelty >= low) & (novelty < high)
         if own.any():
-            error = np.abs(truth - count)[own].mean()
-            print(
-                f"| {low:g} to {min(high, 1):g} | {own.sum()} | {off[own].mean():.2f} | {error:.1f} | {truth[own].mean():.0f} |"
-            )
+            means = off[own].mean(), np.abs(truth - count)[own].mean(), truth[own].mean()
+            print(f"| {low:g} to {min(high, 1):g} | {own.sum()} | {means[0]:.2f} | {means[1]:.1f} | {means[2]:.0f} |")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """From counted pictures to numbers: one row per picture first, and everything else from these rows."""
 
-from gbdgc.evaluation.calibration import calibrate, coverage, save_calibrated
+from gbdgc.evaluation.calibration import calibrate, coverage, save_calibrated, with_intervals
 from gbdgc.evaluation.counting import Unreadable, count_dataset, count_rows
 from gbdgc.evaluation.intervals import Estimate, bootstrap, paired_bootstrap
 from gbdgc.evaluation.labels import LabelFit, check_labels, label_score
@@ -36,5 +36,6 @@ __all__ = [
     "read_table",
     "save_calibrated",
     "summarise",
+    "with_intervals",
     "write_nwpu_submission",
 ]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,13 @@ def save_calibrated(model: str | os.PathLike[str], out: Path, rows: Sequence[Row
     }
     checkpoint.amend_model(model, out, {"calibration": about}, checkpoint.nest("conformal", tensors))
     return conformal
+
+
+def with_intervals(rows: Sequence[Row], conformal: Conformal, max_side: int | None) -> list[Row]:
+    """Return the rows with the intervals that a calibration gives them."""
+    features = (features_of(row.count, row.novelty, row.width, row.height, max_side) for row in rows)
+    ends = [conformal.spread(x_F).around(row.count) for row, x_F in zip(rows, features, strict=True)]
+    return [replace(row, low=low, high=high) for row, (low, high) in zip(rows, ends, strict=True)]
 
 
 def coverage(rows: Sequence[Row]) -> dict[str, float] | None:

@@ -17,6 +17,7 @@ app = App(
 )
 app.command("gbdgc.cli.count:count", help="Count people in pictures, folders, videos, cameras and streams.")
 app.command("gbdgc.cli.train:train", help="Train a counter on one source.")
+app.command("gbdgc.cli.tune:tune", help="Fit a model to your own camera by a few labelled pictures.")
 app.command(
     "gbdgc.cli.evaluate:evaluate", name="eval", help="Count labelled data sets and say how far off the counts are."
 )

@@ -10,7 +10,7 @@ from cyclopts.validators import Number
 if TYPE_CHECKING:
     from rich.table import Table
 
-_HEADINGS = {"mae": "MAE", "rmse": "RMSE", "nae": "NAE", "bias": "bias"}
+HEADINGS = {"mae": "MAE", "rmse": "RMSE", "nae": "NAE", "bias": "bias"}
 _SHOWN_UNREADABLE = 10
 
 
@@ -125,6 +125,9 @@ def evaluate(
     finally:
         # What was counted is there whatever becomes of the rest.
         where.print(f"run: {done.folder}", soft_wrap=True, markup=False)
+        for name, each in done.summary["data"].items():
+            if each["doubt"]:
+                where.print(f"doubt: {name}: {each['doubt']}", soft_wrap=True, markup=False)
     if done.unreadable:
         sys.exit(1)
 
@@ -149,16 +152,16 @@ def tables(summary: dict[str, Any]) -> "list[Table]":
     from rich.markup import escape
     from rich.table import Table
 
-    whole = Table("data", "pictures", *_HEADINGS.values(), title="errors", title_justify="left", box=SIMPLE)
-    heads = ("data", "people", "pictures", *_HEADINGS.values())
+    whole = Table("data", "pictures", *HEADINGS.values(), title="errors", title_justify="left", box=SIMPLE)
+    heads = ("data", "people", "pictures", *HEADINGS.values())
     bands = Table(*heads, title="by true count", title_justify="left", box=SIMPLE)
     titles = ("data", "within", "precision", "recall", "F1")
     heads_found = Table(*titles, title="heads found as points", title_justify="left", box=SIMPLE)
     for name, errors in summary["data"].items():
         unread = f"\n[red]{errors['unreadable']} not read[/]" if errors["unreadable"] else ""
-        whole.add_row(escape(name), f"{errors['images']}{unread}", *_cells(errors))
+        whole.add_row(escape(name), f"{errors['images']}{unread}", *estimate_cells(errors))
         for place, (band, part) in enumerate(errors["by_density"].items()):
-            bands.add_row("" if place else escape(name), band, str(part["images"]), *_cells(part))
+            bands.add_row("" if place else escape(name), band, str(part["images"]), *estimate_cells(part))
         bands.add_section()
         for place, (tolerance, scores) in enumerate((errors.get("localisation") or {}).items()):
             values = ("–" if value is None else f"{value:.3f}" for value in scores.values())
@@ -210,8 +213,9 @@ def verdict(gains: dict[str, Any]) -> str:
     return f"{word} than the other run by {abs(gain['value']):.1f} MAE, {ends}, on {gains['images']} pictures{sure}"
 
 
-def _cells(errors: dict[str, Any]) -> list[str]:
-    return [_cell(errors[name], 2 if name == "nae" else 1) for name in _HEADINGS]
+def estimate_cells(errors: dict[str, Any]) -> list[str]:
+    """Return the cells of a table row for errors, in the order of `HEADINGS`."""
+    return [_cell(errors[name], 2 if name == "nae" else 1) for name in HEADINGS]
 
 
 def _cell(estimate: dict[str, float | None], decimals: int) -> str:

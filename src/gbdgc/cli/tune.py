@@ -12,6 +12,7 @@ def tune(
     /,
     *,
     start: str = "default",
+    split: str = "train",
     read_as: Annotated[str, Parameter(name="--read-as")] = "auto",
     steps: Annotated[int, Parameter(validator=Number(gte=1))] = 120,
     seed: int = 0,
@@ -25,6 +26,8 @@ def tune(
         5 or more labelled pictures, better 20: a folder or a label file.
     start
         The model to begin with: a name from `gbdgc models`, a run's folder or a model file.
+    split
+        The split to fit to, "all" for everything; data without splits is taken whole.
     read_as
         The format of the labels; recognised by itself.
     steps
@@ -40,7 +43,7 @@ def tune(
     from gbdgc.training.tuning import START
 
     keep_freed_memory()
-    done = run_tuning(data, start, format=read_as, steps=steps, seed=seed, out=out)
+    done = run_tuning(data, start, format=read_as, split=split, steps=steps, seed=seed, out=out)
     stdout.print(_table(done.summary))
     before, after = (done.summary["errors"][way]["mae"]["value"] for way in (START, done.chosen))
     if done.model is None:

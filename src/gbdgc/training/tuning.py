@@ -34,6 +34,8 @@ _ENCODER_RATE = 1e-4
 _FOLDS = 3
 _STEPS = 120
 _FACTORS = 0.2, 5.0
+_LEAST_GAIN = 0.02
+"""As a share of the error: less is not worth another model."""
 
 Place = str | os.PathLike[str]
 
@@ -58,6 +60,7 @@ def tune(
     start: Place = "default",
     *,
     format: str = "auto",
+    split: str = "train",
     out: Place | None = None,
     steps: int = _STEPS,
     seed: int = 0,
@@ -67,18 +70,19 @@ def tune(
     Three ways are tried, each more than the one before: one factor on all counts; training the head and decoder;
     training all layers, where there are twenty pictures. Each is judged by cross-validation: it is fitted to two thirds
     of the pictures and counts the rest, three times over. The one with the lowest mean error is taken, if its gain over
-    the start is larger than the standard error of that gain, and then fitted to all pictures.
+    the start is larger than the standard error of that gain and than 2 %, and then fitted to all pictures.
 
     Parameters
     ----------
-    data : labelled pictures of one's own, 5 or more; of data with splits the training part.
+    data : labelled pictures of one's own, 5 or more.
     start : the model to begin with: a run's folder, a model file, or a name that ``gbdgc models`` lists.
     format : a name in `gbdgc.data.READERS`.
+    split : the split to fit to, "all" for everything; data without splits is taken whole.
     out : the run's folder; by default the next free ``runs/tune/<name>-<n>``.
     steps : of each training.
     seed : of the folds and of the trainings.
     """
-    pictures = load_training_part(data, DataConfig(format=format))
+    pictures = load_training_part(data, DataConfig(format=format, split=split))
     if len(pictures) < MIN_TO_TUNE:
         raise InputError(
             os.fspath(data), f"{len(pictures)} labelled pictures", f"label at least {MIN_TO_TUNE}, better twenty"
@@ -111,7 +115,7 @@ def choose(rows: dict[str, list[Row]]) -> str:
     best, lowest = START, float(before.mean())
     for way, counted in rows.items():
         gains = before - _absolute_errors(counted)
-        sure = gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains))
+        sure = gains.mean() > max(gains.std(ddof=1) / np.sqrt(len(gains)), _LEAST_GAIN * before.mean())
         if sure and before.mean() - gains.mean() < lowest:
             best, lowest = way, float(before.mean() - gains.mean())
     return best

@@ -130,9 +130,9 @@ def serving(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
     """Return what runs `gbdgc serve` with options and environment, until the end of the block."""
 
     @contextmanager
-    def run(*options: str, **environment: str) -> Iterator[Service]:
+    def run(*options: str, weights: Path = model, **environment: str) -> Iterator[Service]:
         log = tmp_path_factory.mktemp("service") / "log.txt"
-        command = [sys.executable, "-m", "gbdgc", "serve", "--weights", str(model), "--port", "0", "--threads", "1"]
+        command = [sys.executable, "-m", "gbdgc", "serve", "--weights", str(weights), "--port", "0", "--threads", "1"]
         with log.open("w") as errors:
             process = subprocess.Popen(
                 [*command, *options], stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | environment

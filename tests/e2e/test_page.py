@@ -102,7 +102,7 @@ def test_the_interval_stands_below_the_number_and_beside_each_zone(
         expect(page.locator("#interval")).to_have_text(f"{low}–{high} in nine of ten cases")
         page.click("#rectangle")
         low, high = (f"{round(end):,}" for end in answer["zone_intervals"]["middle"])
-        expect(page.locator("#zones output")).to_have_text(re.compile(rf"^[\d.]+ \({low}–{high}\)$"))
+        expect(page.locator("#zones output")).to_have_text(re.compile(rf"^[\d.]+ {low}–{high}$"))
 
 
 def test_the_slider_sets_the_opacity_also_by_keyboard(visit: Any, street: Any) -> None:

@@ -178,7 +178,9 @@ export function makeZones({ countIn, rangeOf, changed }) {
       const people = zone.mask ? null : countIn(zone.corners);
       const number = zone.mask ? "not counted" : label(people);
       const range = rangeOf(people);
-      find("zones").children[index].querySelector("output").textContent = zone.mask ? "" : number + (range && ` (${range})`);
+      const small = element("small", "dim");
+      small.textContent = range && ` ${range}`;
+      find("zones").children[index].querySelector("output").replaceChildren(zone.mask ? "" : number, small);
       tags[index].textContent = `${zone.name} · ${number}`;
       at(tags[index], [0, 1].map((axis) => mean(zone.corners.map((corner) => corner[axis]))));
       keepInside(tags[index]);

@@ -28,7 +28,7 @@ def train(
     ----------
     config
         A YAML file, or a preset: sha, shb, qnrf, sha_shb, compact_sha, compact_shb, compact_sha_shb,
-        bundled, demo.
+        bundled, demo, tune.
     overrides
         Settings such as train.epochs=5.
     resume

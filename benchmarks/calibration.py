@@ -52,7 +52,7 @@ def main() -> None:
     if options.test:
         others += evaluate(model, options.test, out=options.counts / "test", resume="auto").rows
     conformal = save_calibrated(model, options.out, calibrating, max_side)
-    print(f"calibrated on {len(calibrating)} pictures; novelty warns above {float(conformal.far):.2f}\n")
+    print(f"calibrated on {len(calibrating)} pictures; novelty warns above {conformal.far[0]:.2f}\n")
     others = with_intervals(others, conformal, max_side)
     print("| data | pictures | in their 90 % interval | high / low, median |\n|---|--:|--:|--:|")
     for name in dict.fromkeys(row.data for row in others):

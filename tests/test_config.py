@@ -73,7 +73,8 @@ def test_presets_are_found_by_name_and_a_misspelt_one_is_met_with_the_right_one(
 
 
 @pytest.mark.parametrize(
-    "name", ["sha", "shb", "qnrf", "sha_shb", "compact_sha", "compact_shb", "compact_sha_shb", "bundled", "demo", "tune"]
+    "name",
+    ["sha", "shb", "qnrf", "sha_shb", "compact_sha", "compact_shb", "compact_sha_shb", "bundled", "demo", "tune"],
 )
 def test_every_preset_loads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GBDGC_DATA", "/somewhere")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from gbdgc import checkpoint
 from gbdgc.counting import Counter, Result
 from gbdgc.counting.conformal import COVERAGE, MIN_PICTURES, Conformal, Spread, features_of
+from gbdgc.counting.engines import pack, unpack
 from gbdgc.counting.trust import FAR
 from gbdgc.errors import InputError
 from gbdgc.evaluation import save_calibrated
@@ -69,7 +70,7 @@ def test_they_grow_with_novelty_and_the_two_ends_are_not_mirrored() -> None:
 def test_novelty_warns_from_where_errors_double_or_where_it_always_did() -> None:
     for growth, expected in ((0.0, FAR), (1.5, 0.5)):
         truth, rows = crowds(600, seed=2, by_novelty=growth)
-        assert float(Conformal.fit(truth, features(rows)).far) == pytest.approx(expected, abs=0.1)
+        assert Conformal.fit(truth, features(rows)).far[0] == pytest.approx(expected, abs=0.1)
 
 
 def test_a_count_near_nobody_has_an_interval_from_zero() -> None:
@@ -83,6 +84,17 @@ def test_too_few_pictures_are_refused() -> None:
     truth, rows = crowds(MIN_PICTURES - 1, seed=0)
     with pytest.raises(InputError, match="19 labelled pictures to calibrate them on; at least 20"):
         Conformal.fit(truth, features(rows))
+
+
+def test_exported_files_carry_the_calibration_as_it_is() -> None:
+    truth, rows = crowds(60, seed=0)
+    conformal = Conformal.fit(truth, features(rows))
+    arrays = unpack(pack({}, conformal.to_arrays())).extras
+    x_F = features_of(200, 0.4, 1024, 768)
+    assert Conformal.from_arrays(arrays).spread(x_F) == conformal.spread(x_F)
+    assert {name: array.shape for name, array in arrays.items()} == {
+        name: array.shape for name, array in conformal.to_arrays().items()
+    }
 
 
 def test_a_model_file_keeps_its_calibration_and_results_have_intervals_zones_too(

@@ -1,14 +1,14 @@
-"""How sure a count is: the interval that holds the truth nine times in ten, by split-conformal prediction.
+"""How sure a count is: the interval that holds the truth nine times in ten, by conformal prediction.
 
 Calibrated on labelled pictures that the model was not trained on. What is predicted is the log ratio
 
     y = log((truth + c) / (count + c)),
 
-whose spread, unlike the error's, is much the same in small and large crowds; c keeps it finite where nobody is. Counts
-too low and counts too high are two tails, with much the same mathematics: a linear regression of log |y| on a few
-features over the tail's own pictures gives every picture its scale s, and of the scores y / s of all calibration
-pictures the 5 % beyond the quantile q are left outside. The end of a new count's interval is (count + c) exp(s q) - c.
-Each score is taken with a scale fitted without its own picture, so that q is that of pictures never seen.
+whose spread, unlike the error's, is much the same in small and large crowds; c keeps it finite where nobody is. Each of
+its two tails, counts too high and counts too low, has a scale: s, by a linear regression of log |y| on a few features
+over the tail's own pictures. The quantile q leaves 5 % of the scores y / s of all calibration pictures outside, and the
+end of a new count's interval is (count + c) exp(s q) - c. This is split-conformal prediction with a normalised score,
+cross-fitted: each score is taken with a scale fitted without its own picture, so that none are lost to the fit.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ class Conformal:
             # Among n + 1, not n: so the coverage is that of the next picture.
             quantiles.append(np.quantile(scores, (1 + COVERAGE) / 2, method="weibull"))
         far = _where_errors_double(x_NF[:, 0], np.abs(ratios))
-        return cls(mean, deviation, np.array(weights), np.array(quantiles), np.array(far))
+        return cls(mean, deviation, np.array(weights), np.array(quantiles), np.array([far]))
 
     def spread(self, features: Array) -> Spread:
         """Return the factors for one picture."""

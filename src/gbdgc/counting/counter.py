@@ -199,7 +199,7 @@ class Counter:
     @property
     def far(self) -> float:
         """The novelty above which results have a warning: where errors double, as far as that has been measured."""
-        return FAR if self.conformal is None else float(self.conformal.far)
+        return FAR if self.conformal is None else float(self.conformal.far[0])
 
     def __repr__(self) -> str:
         trained = self.info.get("source")

@@ -7,7 +7,7 @@ from gbdgc.counting import Counter, Failure, Result, count_sources
 from gbdgc.counting.engines import TorchEngine
 from gbdgc.data import Dataset, Sample
 from gbdgc.evaluation.localisation import match_all
-from gbdgc.evaluation.table import ENDS, Row
+from gbdgc.evaluation.table import Row
 from gbdgc.models import Network
 
 WHOLE = 4096
@@ -28,6 +28,7 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
         if isinstance(outcome, Failure):
             yield Unreadable(data, sample.id, str(outcome.error))
         else:
+            low, high = outcome.interval or (None, None)
             yield Row(
                 id=sample.id,
                 truth=sample.count,
@@ -38,7 +39,8 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
                 data=data,
                 domain=outcome.domain,
                 novelty=outcome.novelty,
-                **dict(zip(ENDS, outcome.interval or (), strict=False)),
+                low=low,
+                high=high,
                 tags=sample.tags,
                 **_matches(outcome, sample),
             )

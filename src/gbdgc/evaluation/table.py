@@ -103,7 +103,8 @@ def _from_strings(line: Mapping[str, str]) -> Row:
         milliseconds=float(line["milliseconds"]) if line["milliseconds"] else None,
         domain=int(line["domain"]) if line["domain"] else None,
         novelty=float(line["novelty"]) if line["novelty"] else None,
+        low=float(line["low"]) if line.get("low") else None,
+        high=float(line["high"]) if line.get("high") else None,
         tags={name.removeprefix(_TAG): value for name, value in line.items() if name.startswith(_TAG) and value},
         **{name: int(line[name]) for name in LOCALISATION if line.get(name)},
-        **{name: float(line[name]) for name in ENDS if line.get(name)},
     )

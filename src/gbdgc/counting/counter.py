@@ -114,23 +114,17 @@ class Counter:
             path = export_to_cache(path, chosen)
         opened = ENGINES[chosen](path, device=device, threads=threads)
         info, extras = opened.description
-<<<<<<< HEAD
         trust, conformal = (
             {name.removeprefix(part): array for name, array in extras.items() if name.startswith(part)}
             for part in ("trust/", "conformal/")
         )
-        settings: dict[str, Any] = {name: info[name] for name in ("max_side", "descriptor_size") if name in info}
+        settings: dict[str, Any] = {name: info[name] for name in _OWN_SETTINGS if name in info}
         settings |= {
             "batch": opened.batch,
             "trust": Trust.from_arrays(trust) if trust else None,
             "conformal": Conformal.from_arrays(conformal) if conformal else None,
             "info": info,
         }
-=======
-        trust = {name.removeprefix("trust/"): array for name, array in extras.items() if name.startswith("trust/")}
-        settings: dict[str, Any] = {name: info[name] for name in _OWN_SETTINGS if name in info}
-        settings |= {"batch": opened.batch, "trust": Trust.from_arrays(trust) if trust else None, "info": info}
->>>>>>> main
         return cls(opened, **(settings | options))
 
     @overload

@@ -170,7 +170,6 @@ def watch_early(state: TrainState, counts_B: torch.Tensor, people_BHW: torch.Ten
     )
 
 
-<<<<<<< HEAD
 def count_kept_aside(state: TrainState) -> list[Row]:
     """Count the part of the source that was kept aside, every process its share.
 
@@ -180,16 +179,8 @@ def count_kept_aside(state: TrainState) -> list[Row]:
     if dataset is None:
         dataset = state.source.dataset[: _CHECKED if state.epoch + 1 == state.config.train.epochs else 0]
     share = dataset[state.fabric.global_rank :: state.fabric.world_size]
-    rows = everywhere(state.fabric, count_dataset(state.counting_network, share, max_side=state.config.data.max_side))
-=======
-def validate(state: TrainState) -> dict[str, float] | None:
-    """Count the part of the source that was kept aside, every process its share."""
-    if state.validation is None:
-        return None
-    share = state.validation[state.fabric.global_rank :: state.fabric.world_size]
     sizes = {name: getattr(state.config.data, name) for name in ("max_side", "test_scale")}
     rows = everywhere(state.fabric, count_dataset(state.counting_network, share, **sizes))
->>>>>>> main
     if not any(row.count for row in rows) and any(row.truth for row in rows):
         warnings.warn(
             "the density is zero on every picture that was counted; if the next epoch does not mend it, start a "

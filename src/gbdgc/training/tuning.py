@@ -189,7 +189,8 @@ class _Fits:
         build: dict[str, Any] = dict(info["build"])
         config = load_config("tune")
         config.name = str(info.get("name", "tuned"))
-        config.data.source, config.data.max_side = [os.fspath(manifest)], info.get("max_side")
+        config.data.source = [os.fspath(manifest)]
+        config.data.max_side, config.data.test_scale = info.get("max_side"), info.get("test_scale", 1.0)
         config.data.repeats = max(1, round(self.steps * config.train.batch_size / pictures))
         config.method.name, config.method.codebook = info.get("method", config.method.name), build.pop("codebook")
         for name in ("backbone", "dim", "codewords", "dropout"):

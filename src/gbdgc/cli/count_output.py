@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,18 +13,20 @@ from rich.progress import Progress, TaskID
 
 from gbdgc.counting import Failure, Outcome, Result, Video
 from gbdgc.counting.conformal import range_text
+from gbdgc.counting.ground import crowding
 from gbdgc.counting.overlay import clock
-from gbdgc.counting.sinks import FILES, ZONE, Record, ResultsFolder, flat
+from gbdgc.counting.sinks import FILES, PER_M2, ZONE, Record, ResultsFolder, flat
 from gbdgc.files import csv_line
 from gbdgc.progress import stderr
 
 Format = Literal["table", "json", "csv"]
 Printer = Callable[[Record], None]
 
-_NARROWEST, _WITH_INTERVAL = 8, 20
+_NARROWEST, _WITH_COLOUR, _WITH_INTERVAL = 8, 11, 20
+_ANSI = {"green": "32", "yellow": "33", "orange": "38;5;208", "red": "1;31"}
 
 
-def printer(format: Format, run: ResultsFolder, zones: Sequence[str], *, moving: bool) -> Printer:
+def printer(format: Format, run: ResultsFolder, *, moving: bool) -> Printer:
     """Return what prints one record; a table for people has its heading above its first row, CSV has it in any case.
 
     Parameters
@@ -32,8 +35,6 @@ def printer(format: Format, run: ResultsFolder, zones: Sequence[str], *, moving:
         ``table`` for people, ``json`` with one object per line, ``csv`` with the columns of counts.csv.
     run
         The run, whose folder goes before the names of files made in it, for the reader of stdout to find them.
-    zones
-        The names of the zones.
     moving
         Whether there may be videos: then the table has their columns.
     """
@@ -54,7 +55,8 @@ def printer(format: Format, run: ResultsFolder, zones: Sequence[str], *, moving:
     if format == "csv":
         print(csv_line(run.columns), end="", flush=True)
         return print_csv
-    return _Table(["people", *(ZONE + name for name in zones), *(("smoothed", "time") if moving else ())])
+    areas = [name for name in run.columns if name.startswith((ZONE, PER_M2))]
+    return _Table(["people", *areas, *(("smoothed", "time") if moving else ())])
 
 
 class Messages:
@@ -132,26 +134,46 @@ class _Table:
     """Prints rows under a heading, which waits for the first of them: where nothing is left to count there is none."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._titles = {name: visible(name.removeprefix(ZONE)) for name in names}
+        self._titles = {
+            name: visible(f"{name.removeprefix(PER_M2)}/m²" if name.startswith(PER_M2) else name.removeprefix(ZONE))
+            for name in names
+        }
         self._begun = False
         self._widths: dict[str, int] = {}
 
     def __call__(self, record: Record) -> None:
-        counts = {"people": record["count"], "smoothed": record["smoothed"]}
-        counts |= {ZONE + name: people for name, people in record["zones"].items()}
         intervals = {ZONE + name: interval for name, interval in record["zone_intervals"].items()}
         intervals |= {"people": record["interval"]} if record["interval"] else {}
         if not self._begun:
-            # A model has intervals for all its counts, or for none.
-            narrowest = {name: _WITH_INTERVAL if name in intervals else _NARROWEST for name in self._titles}
-            self._widths = {name: max(narrowest[name], len(title)) for name, title in self._titles.items()}
+            for name, title in self._titles.items():
+                # A model has intervals for all its counts, or for none.
+                narrowest = (
+                    _WITH_COLOUR if name.startswith(PER_M2) else _WITH_INTERVAL if name in intervals else _NARROWEST
+                )
+                self._widths[name] = max(narrowest, len(title))
             self._print(self._titles, "source")
             self._begun = True
-        values = {name: "" if people is None else f"{people:,.1f}" for name, people in counts.items()}
+        counts = flat(record) | {"people": record["count"]}
+        values = {name: _number(name, counts[name]) for name in self._titles if name != "time"}
         values |= {name: f"{values[name]} ({range_text(interval)})" for name, interval in intervals.items()}
         values["time"] = "" if record["time"] is None else clock(record["time"], tenths=True)
         self._print(values, visible(record["source"]))
 
     def _print(self, values: Mapping[str, str], source: str) -> None:
         cells = (f"{values[name]:>{width}}" for name, width in self._widths.items())
-        print(*cells, source, sep="  ", flush=True)
+        print(*(_coloured(cell) for cell in cells), source, sep="  ", flush=True)
+
+
+def _number(name: str, people: float | None) -> str:
+    """Write people, or people per square metre with the colour that crowd safety gives to so many."""
+    if people is None:
+        return ""
+    return f"{people:.2f} {crowding(people):<6}" if name.startswith(PER_M2) else f"{people:,.1f}"
+
+
+def _coloured(cell: str) -> str:
+    """Return a cell that names a colour in it, on a terminal."""
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return cell
+    code = _ANSI.get(cell.split()[-1] if cell.strip() else "")
+    return f"\x1b[{code}m{cell}\x1b[0m" if code else cell

@@ -61,6 +61,7 @@ def evaluate(
     """
     from gbdgc.cli.options import wrong_option
     from gbdgc.counting.tiling import check_tile
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.errors import UsageError
     from gbdgc.evaluation import PREDICTIONS, write_nwpu_submission
     from gbdgc.evaluation import evaluate as run_evaluation
@@ -77,6 +78,7 @@ def evaluate(
         split = split or "test"
         _check_submission(data[0], read_as, split)
     keep_freed_memory()
+    raise_pillow_limit()
     done = run_evaluation(
         weights,
         data,

@@ -1,6 +1,6 @@
 """Counting on Ray against counting without, on the same drawn pictures.
 
-Run with ``python benchmarks/cluster.py [--pictures 500] [--many 5000] [--size 512x384]``. The ratios are what counts.
+Run with ``python benchmarks/cluster.py [--pictures 500] [--many 5000] [--size 320x240]``. The ratios are what counts.
 Starting Ray and its workers is left out: a short count on the same cluster comes before each timed one.
 """
 
@@ -24,7 +24,7 @@ from gbdgc.counting import count_sources, find_sources
 from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 from timing import verdict
 
-SMALL = (128, 96)
+SMALL = (64, 48)
 """For memory, where it is the number of pictures that counts."""
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pictures", type=int, default=500)
     parser.add_argument("--many", type=int, default=5000, help="small pictures, to watch a worker's memory over")
-    parser.add_argument("--size", default="512x384")
+    parser.add_argument("--size", default="320x240")
     arguments = parser.parse_args()
     width, height = (int(side) for side in arguments.size.split("x"))
     with TemporaryDirectory() as name:

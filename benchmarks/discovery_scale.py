@@ -47,9 +47,12 @@ def main() -> None:
 def compare(rows: int, sample: int) -> None:
     """Print how many rows get the label that a fit on all of them gives, by the size of the sample."""
     (Z, truth), domains = draw(rows), count_domains("auto", rows)
-    began = time.process_time()
+    before, began = start_of_peak(Z), time.process_time()
     whole = GranularBallDomains(domains).fit(Z)
-    print(f"{rows:,} rows, {domains} domains; fitted on all of them in {time.process_time() - began:.1f} s")
+    seconds, memory = time.process_time() - began, 1024 * (kibibytes("VmHWM") - before) / Z.nbytes
+    print(
+        f"{rows:,} rows, {domains} domains; fitted on all of them in {seconds:.1f} s, extra memory / input {memory:.1f}"
+    )
     print("| fitted on | seconds | same label as the fit on all | ARI with it | ARI with the drawn domains |")
     print("|---|---|---|---|---|")
     print(f"| all | | {agreement(whole.labels_, whole.labels_, truth)} |")
@@ -69,15 +72,20 @@ def agreement(labels: np.ndarray, whole: np.ndarray, truth: np.ndarray) -> str:
 def label_many(rows: int, sample: int) -> tuple[float, float]:
     """Return the seconds of labelling rows, and by what part of them memory grew at its peak (Linux)."""
     Z, _ = draw(rows)
-    GranularBallDomains().fit(Z[:100])  # compiles what is compiled
-    before = kibibytes("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    before = start_of_peak(Z)
     with threadpool_limits(1):
         domains = fit_on_sample(Z, sample, count_domains("auto", rows))
         began = time.process_time()
         label(domains, Z)
     seconds = time.process_time() - began
     return seconds, 1024 * (kibibytes("VmHWM") - before) / Z.nbytes
+
+
+def start_of_peak(Z: np.ndarray) -> int:
+    """Compile what is compiled, let the peak of memory start anew, and return where it starts, in KiB (Linux)."""
+    GranularBallDomains().fit(Z[:100])
+    Path("/proc/self/clear_refs").write_text("5")
+    return kibibytes("VmRSS")
 
 
 def draw(rows: int) -> tuple[np.ndarray, np.ndarray]:

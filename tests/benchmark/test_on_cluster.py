@@ -5,11 +5,13 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
+from gbdgc import checkpoint
 from gbdgc.benchmark import Settings, run_benchmark
 from gbdgc.cluster.benchmarking import benchmark_on_cluster
 from gbdgc.cluster.session import connected
@@ -34,10 +36,12 @@ def test_a_cluster_writes_the_cells_of_one_machine_though_a_worker_is_killed(
     records: list[str] = []
 
     def kill_one() -> None:
-        """Kill whoever trains, after its first checkpoint."""
-        while not (found := list((tmp_path / "runs").glob("*/checkpoints/last*"))):
+        """Kill whoever trains, when the first epoch is on record and in a checkpoint."""
+        while not (found := [path for path in (tmp_path / "runs").glob("*/metrics.jsonl") if path.stat().st_size]):
             time.sleep(0.02)
-        folder = found[0].parent.parent
+        folder, recorded = found[0].parent, found[0].stat().st_mtime_ns
+        while not saved_since(recorded, folder / "checkpoints" / checkpoint.LAST):
+            time.sleep(0.02)
         os.kill(at_work_in(folder), signal.SIGKILL)
         records.extend(TrainingRun(folder).journal.path.read_text().splitlines())
 
@@ -64,6 +68,12 @@ def test_what_is_wrong_with_a_cell_is_said_as_on_one_machine(settings: Callable[
     wrong = settings(variants=["plain regression"], overrides=["data.max_side=0"])
     with pytest.raises(InputError, match=r"^data\.max_side=0: at least one pixel, or null for pictures as they are$"):
         benchmark_on_cluster("transfer", wrong)
+
+
+def saved_since(time_ns: int, file: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return file.stat().st_mtime_ns >= time_ns
+    return False
 
 
 def at_work_in(folder: Path) -> int:

@@ -44,6 +44,9 @@ class DataConfig:
     """Pictures to leave out, by their ids: known mistakes in the labels."""
     max_side: int | None = None
     """Pictures with a longer side are made smaller, in training and in evaluation. The most sensitive switch of all."""
+    test_scale: float = 1.0
+    """Pictures are counted at so many times their size, but not beyond `max_side`: far heads are found by more pixels.
+    Choose it on the source."""
     kernel: int = 15
     sigma: float = 4.0
     adaptive: bool = False

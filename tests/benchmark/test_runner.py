@@ -150,7 +150,7 @@ def test_only_the_sources_and_rows_asked_for_are_run(drawn: Data, settings: Call
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("benchmark", [name for name in BENCHMARKS if name != "epoch_spread"])
+@pytest.mark.parametrize("benchmark", ["transfer", "within", "partition", "k", "components", "separation"])
 def test_each_of_the_papers_tables_can_be_filled(
     benchmark: str, drawn: Data, tiny: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -167,6 +167,25 @@ def test_each_of_the_papers_tables_can_be_filled(
         assert all(value.mean >= 0 for line in table.lines for value in line.values.values())
     rows = {"transfer": 2, "within": 2, "partition": 5, "k": 3, "components": 6, "separation": 10}
     assert len(tables[0].lines) == rows[benchmark]
+
+
+@pytest.mark.slow
+def test_the_tables_of_domains_pair_pictures_and_follow_the_labels_over_epochs(
+    drawn: Data, settings: Callable[..., Settings]
+) -> None:
+    two = {"data": {name: drawn[name] for name in ("drawn A", "drawn B")}, "sources": ["drawn A"]}
+    rows = ["plain regression", "mixing, granular balls, stable"]
+    cells = run_benchmark("domains", settings(**two, variants=rows))
+    for cell in cells:
+        assert len(cell["errors"]) == cell["images"]
+        assert sum(map(abs, cell["errors"])) / cell["images"] == pytest.approx(cell["mae"]["value"], abs=0.01)
+    (table,) = build_tables("domains", cells)
+    change = table.lines[1].values[table.columns[-1]].mean
+    first, second = (cell["mae"]["value"] for cell in cells)
+    assert change == pytest.approx(100 * (second / first - 1), abs=0.1)
+    (cell,) = run_benchmark("stability", settings(**two, epochs=5, variants=["granular balls, stable"]))
+    assert cell["epochs_compared"] == 2
+    assert 0 <= cell["churn"] <= 1
 
 
 @pytest.mark.slow

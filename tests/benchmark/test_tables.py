@@ -4,13 +4,14 @@ import csv
 import io
 from typing import Any
 
+import numpy as np
 import pytest
 import scipy.stats
 from rich.console import Console
 
 from gbdgc import published
 from gbdgc.benchmark import FORMS, Table, build_tables
-from gbdgc.benchmark.layout import over_seeds
+from gbdgc.benchmark.layout import Value, over_seeds
 from gbdgc.benchmark.text import to_rich
 from gbdgc.errors import InputError
 
@@ -121,6 +122,36 @@ def test_separation_has_a_section_for_each_source_and_the_largest_is_best() -> N
     ]
     best = [line.labels for line in table.lines if table.is_best(line, ("after training", "Δ_med"))]
     assert best == [("SHA", "granular balls", "published"), ("SHB", "k-means", "ours")]
+
+
+def test_a_change_is_paired_by_seed_and_picture_and_as_wide_as_seeds_and_pictures_make_it() -> None:
+    random = np.random.default_rng(0)
+    hard = random.uniform(5, 50, 200)  # how far off everybody is on each picture
+
+    def rows(variant: str, factor: float, seeds: int, spread: float = 0.0) -> list[dict[str, Any]]:
+        factors = factor * (1 + spread * random.standard_normal(seeds))
+        return [cell("SHA", "SHB", variant, seed, errors=list(each * hard)) for seed, each in enumerate(factors)]
+
+    def change(*parts: list[dict[str, Any]]) -> Value:
+        (table,) = build_tables("domains", [row for part in parts for row in part])
+        return table.lines[-1].values[table.columns[-1]]
+
+    baseline = rows("plain regression", 1.0, 3)
+    paired = change(baseline, rows("GBDGC", 0.9, 3))
+    assert (paired.mean, paired.low, paired.high) == pytest.approx((-10, -10, -10))
+    unsteady = change(baseline, rows("GBDGC", 0.9, 3, spread=0.2))
+    assert unsteady.low is not None
+    assert unsteady.high is not None
+    assert unsteady.high - unsteady.low > 5
+    (table,) = build_tables("domains", baseline)
+    assert table.columns[-1] not in table.lines[0].values, "nothing is compared with itself"
+
+
+def test_stability_is_shown_in_per_cent_for_each_source() -> None:
+    cells = [cell(source, None, "k-means", churn=0.1, ari=0.8, nmi=0.7) for source in ("SHB", "SHA")]
+    (table,) = build_tables("stability", cells)
+    assert [line.labels for line in table.lines] == [("SHA", "k-means"), ("SHB", "k-means")]
+    assert [value.mean for value in table.lines[0].values.values()] == pytest.approx([10, 80, 70])
 
 
 def test_numbers_that_look_the_same_are_equally_good() -> None:

@@ -164,6 +164,23 @@ def test_a_model_with_a_limit_on_sides_sees_the_picture_smaller(model: Path, pic
     assert limited.count_in(top) == pytest.approx(as_seen.density[:64].sum(), rel=1e-3)
 
 
+def test_a_model_that_wants_its_pictures_enlarged_gets_them_up_to_its_limit(
+    model: Path, pictures: list[Picture]
+) -> None:
+    def shown(width: int, height: int) -> float:
+        enlarged = np.asarray(Image.fromarray(pictures[0]).resize((width, height), Image.Resampling.BILINEAR))
+        return Counter.load(model, device="cpu")(enlarged).count
+
+    enlarging = Counter.load(model, device="cpu", test_scale=1.5)(pictures[0])
+    assert enlarging.count == pytest.approx(shown(240, 192), rel=1e-4)
+    assert enlarging.density.shape == (128, 160)
+    limited = Counter.load(model, device="cpu", test_scale=1.5, max_side=200)(pictures[0])
+    assert limited.count == pytest.approx(shown(200, 160), rel=1e-4)
+    assert Counter.load(model, device="cpu", test_scale=1.0)(pictures[0]).count == shown(160, 128)
+    with pytest.raises(InputError, match="test_scale=0: a size is above 0"):
+        Counter.load(model, test_scale=0)
+
+
 def test_a_picture_over_the_tile_is_counted_in_windows(pictures: list[Picture]) -> None:
     image = np.tile(np.concatenate(pictures[:4], axis=1), (4, 1, 1))
     whole, windows = Counter.load(device="cpu"), Counter.load(device="cpu", tile=384)

@@ -9,6 +9,7 @@ from torch.autograd import gradcheck
 from gbdgc.methods.losses import (
     absolute_loss,
     density_loss,
+    equal_density_loss,
     orthogonality_loss,
     poisson_loss,
     pooled,
@@ -17,6 +18,7 @@ from gbdgc.methods.losses import (
     separated_style_loss,
     square_sums,
     style_loss,
+    sums_by_density,
 )
 
 DOMAINS = torch.tensor([5, 0, 5, 2, 0, 5, 9])  # names with gaps; 2 and 9 have one image each
@@ -133,6 +135,18 @@ def test_a_lone_image_adds_nothing_to_the_style_loss_but_its_domain_counts() -> 
     alone = torch.cat([pair, draw(1, 3, seed=1)])
     with_lone_domain = style_loss(alone, torch.tensor([0, 0, 1]))
     assert with_lone_domain.item() == pytest.approx(style_loss(pair, torch.tensor([0, 0])).item() / 2)
+
+
+def test_equal_density_compares_domains_only_where_they_are_equally_dense() -> None:
+    features, people = torch.zeros(2, 1, 1, 4, dtype=torch.float64), torch.tensor([[[0.0, 0.0, 0.5, 0.5]]] * 2)
+    features[:, 0, 0] = torch.tensor([[0.0, 2.0, 10.0, 12.0], [4.0, 6.0, 10.0, 12.0]])
+    domains = torch.tensor([0, 1])
+    # On empty ground the means are 1 and 5 about 3, and all values 0 2 4 6: 4 * 4 / 20. In the crowd they agree.
+    loss = equal_density_loss(sums_by_density(features, people), domains)
+    assert loss.item() == pytest.approx((16 / 20 + 0) / 4, rel=1e-6)
+    shrunk = equal_density_loss(sums_by_density(0.01 * features, people), domains)
+    assert shrunk.item() == pytest.approx(loss.item(), rel=1e-2)
+    assert equal_density_loss(sums_by_density(features, people), torch.tensor([3, 3])).item() == 0
 
 
 @pytest.mark.parametrize("loss", [semantic_loss, style_loss, separated_style_loss])

@@ -78,6 +78,7 @@ def test_the_style_branch_is_there_only_where_a_loss_needs_it() -> None:
 
 def test_domains_are_looked_for_only_where_a_loss_speaks_of_them() -> None:
     assert method_of("gbdgc").needs_domains
+    assert method_of("mixing").needs_domains
     assert not method_of("gbdgc", semantic=0, style=0).needs_domains
     assert not method_of("erm").needs_domains
 

@@ -42,12 +42,21 @@ def gradients(runner: Runner, batch: Batch, micro_batch: int | None) -> tuple[di
     return losses, torch.cat([p.grad.flatten() for p in runner.network.parameters() if p.grad is not None])
 
 
-@pytest.mark.parametrize("options", [{}, {"alignment": "count_free", "style_form": "separated"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"semantic": 1.0, "style": 1.0, "orthogonality": 1.0},
+        {"semantic": 1.0, "style": 1.0, "orthogonality": 1.0, "alignment": "count_free", "style_form": "separated"},
+        {"method": "mixing", "mix": 0.0, "equal_density": 1.0},
+        {"method": "mixing", "mix": 0.0},
+    ],
+    ids=["paper", "count-free and separated", "equal density", "mixing"],
+)
 @pytest.mark.parametrize("micro_batch", [1, 2, 4])
 def test_micro_batches_give_the_losses_and_gradients_of_the_whole_batch(
-    options: dict[str, str], micro_batch: int
+    options: dict[str, Any], micro_batch: int
 ) -> None:
-    runner = make_runner(semantic=1.0, style=1.0, orthogonality=1.0, **options)
+    runner = make_runner(**options)
     whole_losses, whole = gradients(runner, make_batch(), None)
     losses, parts = gradients(runner, make_batch(), micro_batch)
     assert losses == pytest.approx(whole_losses, rel=1e-5)

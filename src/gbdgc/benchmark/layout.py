@@ -59,6 +59,8 @@ class Table:
     lines: Sequence[Line]
     notes: Sequence[str]
     lower_is_better: bool = True
+    marks_best: bool = True
+    """False where the columns are of different kinds."""
     best: Mapping[tuple[str, Column], float] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +74,9 @@ class Table:
 
     def is_best(self, line: Line, column: Column) -> bool:
         """Tell whether a line has the best number of its column; what looks the same is as good."""
-        return column in line.values and line.values[column].shown == self.best[line.section, column]
+        return (
+            self.marks_best and column in line.values and line.values[column].shown == self.best[line.section, column]
+        )
 
 
 def check_one_setting_per_cell(cells: "Sequence[Cell]") -> None:

@@ -3,6 +3,7 @@
 What counts is imported where it is used, so that the list of benchmarks can be printed at once.
 """
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from gbdgc.runs import Domains, TrainingRun
 if TYPE_CHECKING:
     from gbdgc.data import Dataset
 
+STABILITY_FROM = 3
+"""Discovery is compared from epoch to epoch after this one: before it, the network itself changes too much."""
 _KEPT = ("split", "format", "max_side", "images", "unreadable")
 
 
@@ -21,6 +24,23 @@ def errors_on_target(run: TrainingRun, source: str, target: str | None, settings
     """Return the errors of the chosen model on the target's test set."""
     assert target is not None
     return _count(run, run.best, file_name(target), target, settings)
+
+
+def errors_by_picture(run: TrainingRun, source: str, target: str | None, settings: Settings) -> Cell:
+    """Return the errors of the chosen model on the target, and that of each picture, so that methods can be paired."""
+    from gbdgc.evaluation.table import PREDICTIONS, read_table
+
+    assert target is not None
+    cell = errors_on_target(run, source, target, settings)
+    rows = sorted(read_table(_folder(run, file_name(target), settings) / PREDICTIONS), key=lambda row: row.id)
+    return cell | {"errors": [round(row.count - (row.truth or 0), 2) for row in rows]}
+
+
+def stability_over_epochs(run: TrainingRun, source: str, target: str | None, settings: Settings) -> Cell:
+    """Return how much the pseudo-domains change from one epoch to the next."""
+    rows = [row for row in run.stability if row["epoch"] > STABILITY_FROM]
+    means = {key: math.fsum(row[key] for row in rows) / len(rows) for key in ("churn", "ari", "nmi")}
+    return means | {"images": len(run.domains[-1]), "epochs_compared": len(rows)}
 
 
 def errors_by_epoch(run: TrainingRun, source: str, target: str | None, settings: Settings) -> Cell:
@@ -54,17 +74,20 @@ def _count(run: TrainingRun, model: Path, name: str, target: str, settings: Sett
     """Count a target's test set by a model of the run, into a folder of its own that survives an interruption."""
     from gbdgc.evaluation import METRICS, evaluate
 
-    folder = run.folder / "eval" / (name if settings.engine in {None, "torch"} else f"{name}-{settings.engine}")
     evaluation = evaluate(
         model,
         {target: settings.data[target]},
         max_side=MAX_SIDE.get(target),
         engine=settings.engine,
-        out=folder,
+        out=_folder(run, name, settings),
         resume="auto",
     )
     errors = evaluation.summary["data"][target]
     return {"engine": evaluation.summary["engine"]} | {key: errors[key] for key in (*_KEPT, *METRICS)}
+
+
+def _folder(run: TrainingRun, name: str, settings: Settings) -> Path:
+    return run.folder / "eval" / (name if settings.engine in {None, "torch"} else f"{name}-{settings.engine}")
 
 
 def _separation(domains: Domains, source: "Dataset") -> dict[str, float]:

@@ -9,8 +9,11 @@ JOINT = {"NWPU": ("SHA", "SHB"), "drawn N": ("drawn A", "drawn B")}
 K = {"SHA": 4, "SHB": 3, "QNRF": 6, "SHA+SHB": 5}
 """The paper's number of pseudo-domains; other sources take the fourth root of their size."""
 
-MAX_SIDE = {"QNRF": 1920}
+MAX_SIDE = {"QNRF": 1920, "JHU": 1600}
 """The protocol's limit on the longer side, in training and as a target."""
+
+DEVELOPMENT = ("JHU",)
+"""Targets on which settings may be chosen; never trained on."""
 
 LAST_EPOCHS = 3
 """How many of a training's last models are kept, to see how much they differ."""
@@ -32,7 +35,8 @@ def source_settings(source: str) -> list[str]:
 def to_every_other(names: Sequence[str]) -> Pairs:
     """Pair every source with every other as its target."""
     single = _sources(names)
-    return {source: tuple(name for name in single if name != source) for source in single if len(single) > 1}
+    targets = [*single, *(name for name in DEVELOPMENT if name in names)]
+    return {source: tuple(name for name in targets if name != source) for source in single if len(targets) > 1}
 
 
 def to_every_other_and_joint(names: Sequence[str]) -> Pairs:
@@ -71,4 +75,4 @@ def is_drawn(name: str) -> bool:
 
 
 def _sources(names: Sequence[str]) -> list[str]:
-    return [name for name in names if name not in JOINT]
+    return [name for name in names if name not in JOINT and name not in DEVELOPMENT]

@@ -22,6 +22,7 @@ app.command(
 )
 app.command("gbdgc.cli.report:report", help="Write one HTML page about a run.")
 app.command("gbdgc.cli.benchmark:benchmark", help="Fill the tables of the paper, beside its own numbers.")
+app.command("gbdgc.cli.figure:figure", help="Draw pictures beside their truth and what models see in them.")
 app.command("gbdgc.cli.export:export", help="Write a model for onnxruntime or OpenVINO, and check its counts.")
 app.command("gbdgc.cli.serve:serve", help="Count over HTTP, with a page to drop pictures on.")
 app.command("gbdgc.cli.domains:domains", help="Find the latent domains in pictures or in a table of features.")

@@ -26,6 +26,10 @@ _COARSE_STRIDE = 4
 """Over so many pixels a result keeps its density at this stride: a sixteenth of the memory."""
 
 
+_OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
+"""What a model's file says of how its pictures are to be shown to it."""
+
+
 class Counter:
     """Count people in pictures.
 
@@ -34,6 +38,7 @@ class Counter:
     engine : what runs the network.
     trust : the training cloud; results tell how far their picture lies out of it.
     max_side : pictures are made smaller to this longer side first, as in the model's training.
+    test_scale : pictures are counted at so many times their size, but not beyond ``max_side``.
     descriptor_size : the side to which pictures are resized to be judged by ``trust``.
     tile : pictures with a longer side are counted in overlapping windows of this side, in bounded memory.
     batch : pictures of one size that are counted together. More than 1 pays on graphics cards.
@@ -47,6 +52,7 @@ class Counter:
         *,
         trust: Trust | None = None,
         max_side: int | None = None,
+        test_scale: float = 1.0,
         descriptor_size: int = 224,
         tile: int = tiling.TILE,
         batch: int = 1,
@@ -55,9 +61,12 @@ class Counter:
     ) -> None:
         if max_side is not None and max_side < 1:
             raise InputError(f"max_side={max_side}", "a side has at least one pixel", "give None to count at full size")
+        if test_scale <= 0:
+            raise InputError(f"test_scale={test_scale}", "a size is above 0", "give 1 to count pictures as they are")
         self.engine = engine
         self.trust = trust
         self.max_side = max_side
+        self.test_scale = test_scale
         self.descriptor_size = descriptor_size
         self.tile = tiling.check_tile(tile)
         self.batch = batch
@@ -102,7 +111,7 @@ class Counter:
         opened = ENGINES[chosen](path, device=device, threads=threads)
         info, extras = opened.description
         trust = {name.removeprefix("trust/"): array for name, array in extras.items() if name.startswith("trust/")}
-        settings: dict[str, Any] = {name: info[name] for name in ("max_side", "descriptor_size") if name in info}
+        settings: dict[str, Any] = {name: info[name] for name in _OWN_SETTINGS if name in info}
         settings |= {"batch": opened.batch, "trust": Trust.from_arrays(trust) if trust else None, "info": info}
         return cls(opened, **(settings | options))
 
@@ -156,9 +165,9 @@ class Counter:
         """
         started = time.perf_counter()
         height, width = images[0].shape[:2] if size is None else size[::-1]
-        seen = [limit_side(image, self.max_side) for image in images]
+        seen = [limit_side(image, self.max_side, self.test_scale) for image in images]
         full_size = seen[0].shape[:2] == (height, width)
-        # What was made smaller has no finer detail to keep.
+        # What was resized has no finer detail to keep.
         stride = 1 if height * width <= (_FINE_PIXELS if full_size else _FINE_PIXELS // 4) else _COARSE_STRIDE
         if full_size:
             cells = tiling.count_cells(self.engine, seen, stride=stride, tile=self.tile, check=check)
@@ -182,6 +191,7 @@ class Counter:
     def __repr__(self) -> str:
         trained = self.info.get("source")
         parts = [f"on {self.engine.name}", f"windows of {self.tile}"]
+        parts += [f"pictures {self.test_scale:g} times their size"] if self.test_scale != 1 else []
         parts += [f"longer side at most {self.max_side}"] if self.max_side is not None else []
         parts += [f"trained on {', '.join(map(str, trained))}"] if isinstance(trained, list | tuple) else []
         return f"<Counter {self.info.get('name', 'unnamed')}: {', '.join(parts)}>"

@@ -58,7 +58,11 @@ def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None 
         raise InputError(str(out), f"exported files end in {' or '.join(EXPORT_SUFFIXES.values())}")
     network, info, tensors = load_model(weights)
     description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
-    inputs = None if calibration is None else calibration_windows(calibration, info.get("max_side"))
+    inputs = (
+        None
+        if calibration is None
+        else calibration_windows(calibration, info.get("max_side"), info.get("test_scale", 1.0))
+    )
     write = WRITERS[engine]
     with folder_beside(out) as folder:
         graph = write_graph(network, folder / "graph.onnx")
@@ -109,7 +113,7 @@ def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) ->
     counts = np.zeros((2, len(images)))
     fastest = [math.inf, math.inf]
     for column, image in enumerate(images):
-        seen = limit_side(image, info.get("max_side"))
+        seen = limit_side(image, info.get("max_side"), info.get("test_scale", 1.0))
         for row, engine in enumerate(engines):
             counts[row, column] = count_cells(engine, [seen]).sum(dtype=np.float64)  # also warms up for this size
             started = time.perf_counter()
@@ -121,7 +125,9 @@ def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) ->
     return Drift(len(images), relative, bias, fastest[1], fastest[0])
 
 
-def calibration_windows(images: Sequence[RGB], max_side: int | None = None) -> list[NDArray[np.float32]]:
+def calibration_windows(
+    images: Sequence[RGB], max_side: int | None = None, scale: float = 1.0
+) -> list[NDArray[np.float32]]:
     """Return pictures as an engine gets them, each cut to one window at most."""
-    seen = [limit_side(image, max_side)[:TILE, :TILE] for image in images]
+    seen = [limit_side(image, max_side, scale)[:TILE, :TILE] for image in images]
     return [np.ascontiguousarray(stack([image])) for image in seen]

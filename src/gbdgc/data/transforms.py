@@ -69,12 +69,12 @@ def resized(image: RGB, width: int, height: int) -> RGB:
     return _resample(image, Box(0, 0, columns, rows), width, height)
 
 
-def limit_side(image: RGB, max_side: int | None) -> RGB:
-    """Make the picture smaller where its longer side is over ``max_side``; None is no limit."""
+def limit_side(image: RGB, max_side: int | None, scale: float = 1.0) -> RGB:
+    """Bring the picture to ``scale`` times its size, but its longer side to at most ``max_side``; None is no limit."""
     rows, columns = image.shape[:2]
-    if max_side is None or max(rows, columns) <= max_side:
+    factor = scale if max_side is None else min(scale, max_side / max(rows, columns))
+    if factor == 1:
         return image
-    factor = max_side / max(rows, columns)
     return resized(image, max(1, round(factor * columns)), max(1, round(factor * rows)))
 
 

@@ -50,11 +50,16 @@ def _matches(result: Result, sample: Sample) -> dict[str, int]:
     return {"points": len(result.points)} | match_all(result.points[:, :2], sample.points)
 
 
-def count_dataset(network: Network, dataset: Dataset, *, max_side: int | None = None) -> list[Row]:
+def count_dataset(
+    network: Network, dataset: Dataset, *, max_side: int | None = None, test_scale: float = 1.0
+) -> list[Row]:
     """Count every labelled picture by a network that may be in training."""
     was_training = network.training
     counter = Counter(
-        TorchEngine(network, device=str(next(network.parameters()).device)), max_side=max_side, tile=WHOLE
+        TorchEngine(network, device=str(next(network.parameters()).device)),
+        max_side=max_side,
+        test_scale=test_scale,
+        tile=WHOLE,
     )
     rows = []
     for sample, outcome in counted(counter, dataset.labelled):

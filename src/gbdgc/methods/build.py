@@ -6,9 +6,14 @@ from gbdgc.errors import InputError
 from gbdgc.methods.contract import Method
 from gbdgc.methods.erm import PlainRegression
 from gbdgc.methods.gbdgc import GranularBallGeneralisation
+from gbdgc.methods.mixing import DomainMixing
 from gbdgc.methods.options import MethodOptions
 
-METHODS: dict[str, Callable[[MethodOptions], Method]] = {"gbdgc": GranularBallGeneralisation, "erm": PlainRegression}
+METHODS: dict[str, Callable[[MethodOptions], Method]] = {
+    "gbdgc": GranularBallGeneralisation,
+    "mixing": DomainMixing,
+    "erm": PlainRegression,
+}
 
 
 def build_method(options: MethodOptions) -> Method:

@@ -12,6 +12,7 @@ from torch import Tensor
 from gbdgc.methods import losses
 from gbdgc.methods.options import DensityLoss
 from gbdgc.models import Output
+from gbdgc.models.mixing import Mixing
 
 Losses = dict[str, Tensor]
 
@@ -44,6 +45,9 @@ class Method(Protocol):
     @property
     def needs_domains(self) -> bool:
         """Whether the latent domains of the source are to be found."""
+
+    def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
+        """Draw whose style each image of a step takes on; None leaves them as they are."""
 
     def image_losses(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> PartialLosses:
         """Return the losses of these images, and the descriptors for the losses over the batch."""

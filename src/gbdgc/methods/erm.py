@@ -5,6 +5,7 @@ from torch import Tensor
 from gbdgc.methods.contract import OCCUPANCY_WEIGHT, Losses, PartialLosses, counting_losses
 from gbdgc.methods.options import MethodOptions
 from gbdgc.models import Output
+from gbdgc.models.mixing import Mixing
 
 
 class PlainRegression:
@@ -27,6 +28,10 @@ class PlainRegression:
     def needs_domains(self) -> bool:
         """It knows no domains."""
         return False
+
+    def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
+        """Return None: styles stay as they are."""
+        return None
 
     def image_losses(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> PartialLosses:
         """Return the losses of density and occupancy alone."""

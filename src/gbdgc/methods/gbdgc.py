@@ -6,6 +6,7 @@ from gbdgc.methods import losses
 from gbdgc.methods.contract import OCCUPANCY_WEIGHT, Losses, PartialLosses, counting_losses
 from gbdgc.methods.options import MethodOptions
 from gbdgc.models import Output
+from gbdgc.models.mixing import Mixing
 
 
 class GranularBallGeneralisation:
@@ -31,6 +32,10 @@ class GranularBallGeneralisation:
     def needs_domains(self) -> bool:
         """True where a loss speaks of pseudo-domains."""
         return bool({"semantic", "style"} & self.weights.keys())
+
+    def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
+        """Return None: styles stay as they are."""
+        return None
 
     def image_losses(self, output: Output, people_BHW: Tensor, head_D: Tensor) -> PartialLosses:
         """Return the counting losses and L_orth, and the rows p_i and t_i for L_sem and L_sty."""

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 _EPSILON = 1e-6
+_DENSITY_BINS = (0.01, 0.1, 0.4)  # people in 8 x 8 pixels: empty ground, beside a head, a head, a crowd
 
 
 def pooled(map_BDHW: Tensor) -> Tensor:
@@ -97,6 +98,39 @@ def orthogonality_loss(semantic_BDHW: Tensor, style_BDHW: Tensor) -> Tensor:
     lengths_BHW = torch.linalg.vector_norm(semantic_BDHW, dim=1) * torch.linalg.vector_norm(style_BDHW, dim=1)
     cosine_BHW: Tensor = product_BHW / (lengths_BHW + _EPSILON)
     return cosine_BHW.square().mean()
+
+
+def sums_by_density(map_BDHW: Tensor, people_BHW: Tensor) -> Tensor:
+    """Return for each image and bin of the true local density: the number of positions, their sum, their squared sum.
+
+    ``people_BHW`` is in people per 8 x 8 pixels at each position. Shape (B, bins, D + 2).
+    """
+    bin_BHW = torch.bucketize(people_BHW, people_BHW.new_tensor(_DENSITY_BINS))
+    member_BRN = functional.one_hot(bin_BHW.flatten(1), len(_DENSITY_BINS) + 1).to(map_BDHW.dtype).transpose(1, 2)
+    position_BND = map_BDHW.flatten(2).transpose(1, 2)
+    squares_BN1 = position_BND.square().sum(dim=2, keepdim=True)
+    return member_BRN @ torch.cat([torch.ones_like(squares_BN1), position_BND, squares_BN1], dim=2)
+
+
+def equal_density_loss(sums_BRE: Tensor, domain_B: Tensor) -> Tensor:
+    r"""Variance of the domains' mean features over the variance of all, at equal density; mean over its bins; ours.
+
+    .. math:: L_{equal} = \frac{1}{|R|} \sum_r \frac{\sum_k n_{kr} \lVert \nu_{kr} - \nu_r \rVert_2^2}
+              {\sum_{j \in r} \lVert s_j - \nu_r \rVert_2^2}
+
+    n_kr positions of domain k in bin r, with the mean feature ν_kr; ν_r is the mean of all of them. A ratio, so that
+    shrinking the features does not lower it, and within a bin of density, so that it cannot pull counts together.
+    """
+    means_KRE, index_B = _domain_means(sums_BRE, domain_B)
+    images_K = torch.bincount(index_B, minlength=len(means_KRE)).to(sums_BRE.dtype)
+    sums_KRE = means_KRE * images_K[:, None, None]
+    number_KR, vector_KRD = sums_KRE[..., 0], sums_KRE[..., 1:-1]
+    total_RE = sums_KRE.sum(dim=0)
+    mean_RD = total_RE[:, 1:-1] / total_RE[:, :1].clamp_min(1)
+    centre_KRD = vector_KRD / number_KR[..., None].clamp_min(1)
+    between_R = (number_KR * (centre_KRD - mean_RD).square().sum(dim=2)).sum(dim=0)
+    all_R = total_RE[:, -1] - total_RE[:, 0] * mean_RD.square().sum(dim=1)
+    return (between_R / (all_R + _EPSILON)).mean()
 
 
 def remove_direction(descriptor_BD: Tensor, direction_D: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
+from gbdgc.models.mixing import Mixing, mix_statistics
 
 
 class _Stage(NamedTuple):
@@ -34,6 +35,7 @@ _STAGES = (
     _Stage(blocks=3, kernel=5, stride=1, expansion=6, channels=112),
 )
 _LEVELS = (2, 4, 10)  # the blocks after which strides 4, 8 and 16 are as deep as they get
+_MIXED = (0, 2)  # the blocks after which styles are mixed: shallow, and frozen in the presets, so it costs little
 _CHANNELS = (24, 40, 112)
 _LEVEL_SCALE = 7.0  # the levels end in a linear layer; with ImageNet weights their deviation is about this
 _WIDTH = 96
@@ -69,12 +71,14 @@ class LiteEncoder(nn.Module):
     scale: Tensor
     shift: Tensor
 
-    def forward(self, images_B3HW: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, images_B3HW: Tensor, mixing: Mixing | None = None) -> tuple[Tensor, ...]:
         """Return the three levels, fine to coarse."""
         signal = _relu6(self.stem(images_B3HW * self.scale + self.shift))
         levels: list[Tensor] = []
         for index, block in enumerate(self.blocks):
             signal = block(signal)
+            if mixing is not None and index in _MIXED:
+                signal = mix_statistics(signal, mixing)
             if index in _LEVELS:
                 levels.append(signal)
         return tuple(levels)
@@ -148,9 +152,9 @@ class CompactBackbone(Backbone):
         still = [encoder] if frozen_statistics else frozen
         self._still = tuple(norm for part in still for norm in part.modules() if isinstance(norm, nn.BatchNorm2d))
 
-    def forward(self, images_B3HW: Tensor) -> Features:
+    def forward(self, images_B3HW: Tensor, mixing: Mixing | None = None) -> Features:
         """Return encoder levels, decoder levels, F at stride 8 and the context at stride 16."""
-        encoder: tuple[Tensor, ...] = self.encoder(images_B3HW)
+        encoder: tuple[Tensor, ...] = self.encoder(images_B3HW, mixing)
         fine, wide, coarse = self.decoder(encoder)
         fused = torch.cat([fine, wide, enlarge(coarse, 2)], dim=1)
         context = torch.cat([coarse, functional.avg_pool2d(wide, 2)], dim=1)

@@ -17,6 +17,7 @@ from gbdgc.errors import InputError
 from gbdgc.models.backbone import STRIDE, Backbone, Features, enlarge, initialise
 from gbdgc.models.codebook import Codebook
 from gbdgc.models.compact import CompactBackbone
+from gbdgc.models.mixing import Mixing
 from gbdgc.models.vgg16 import VGG16Backbone
 from gbdgc.models.weights import load_weights
 
@@ -77,9 +78,9 @@ class Network(nn.Module):
         self.occupancy = nn.Conv2d(backbone.context_channels, 1, kernel_size=1) if backbone.context_channels else None
         self._start_positive()
 
-    def forward(self, images_B3HW: Tensor) -> Output:
+    def forward(self, images_B3HW: Tensor, mixing: Mixing | None = None) -> Output:
         """Return density and feature maps for normalised images whose sides are multiples of 16."""
-        features: Features = self.backbone(images_B3HW)
+        features: Features = self.backbone(images_B3HW, mixing)
         semantic_BDhw, style_BDhw = self._project(features.fused)
         recoded_BDhw = semantic_BDhw if self.codebook is None else self.codebook(semantic_BDhw)
         raw_B1hw = self.head(recoded_BDhw)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
+from gbdgc.models.mixing import Mixing, mix_statistics
 
 _STAGES = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 _DECODER_WIDTHS = ((256, 128), (512, 256), (1024, 512))
@@ -28,10 +29,15 @@ class VGG16Encoder(nn.Module):
                 channels = width
         self.features = nn.Sequential(*layers).apply(initialise)
 
-    def forward(self, images_B3HW: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, images_B3HW: Tensor, mixing: Mixing | None = None) -> tuple[Tensor, ...]:
         """Return the three levels, fine to coarse."""
-        # Each of the last three stages ends where the next begins with its pooling; these are the pools' places.
-        relu3_3 = self.features[:16](images_B3HW)
+        # Each stage ends where the next begins with its pooling; these are the pools' places.
+        signal = images_B3HW
+        for first, last in ((0, 4), (4, 9)):
+            signal = self.features[first:last](signal)
+            if mixing is not None:
+                signal = mix_statistics(signal, mixing)
+        relu3_3 = self.features[9:16](signal)
         relu4_3 = self.features[16:23](relu3_3)
         relu5_3 = self.features[23:](relu4_3)
         return relu3_3, relu4_3, relu5_3
@@ -78,9 +84,9 @@ class VGG16Backbone(Backbone):
         self.decoder = VGG16Decoder((256, 512, 512), _DECODER_WIDTHS)
         self.fused_channels = sum(outer for _, outer in _DECODER_WIDTHS)
 
-    def forward(self, images_B3HW: Tensor) -> Features:
+    def forward(self, images_B3HW: Tensor, mixing: Mixing | None = None) -> Features:
         """Return encoder levels, decoder levels, and F: the decoder levels side by side at stride 4."""
-        encoder: tuple[Tensor, ...] = self.encoder(images_B3HW)
+        encoder: tuple[Tensor, ...] = self.encoder(images_B3HW, mixing)
         decoder: tuple[Tensor, ...] = self.decoder(encoder)
         fused = torch.cat([enlarge(level, 2**depth) for depth, level in enumerate(decoder)], dim=1)
         return Features(encoder, decoder, fused)

@@ -1,7 +1,7 @@
 """Small pictures that live inside the page: thumbnails as JPEG, densities in colour, found by data set and id."""
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
-from gbdgc.counting import Counter
+from gbdgc.counting import Counter, Result
 from gbdgc.counting.overlay import density_palette
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.density import density_map
@@ -76,17 +76,25 @@ def draw_panel(row: Row, album: Album, counter: Counter, side: int) -> Panel | N
     except InputError:
         album.missing.add(row.data)
         return None
-    size = sample.height, sample.width
-    truth = density_map(sample.points, *size, stride=result.stride)
-    maps = [_smoothed(cells) for cells in (truth, result.cells)]
-    # One scale for both: else a prediction that is far too low would look as bright as the truth. A person who stands
-    # alone sets its least end: an empty place is dark, and so is a haze of a few people spread all over it.
-    alone = density_map(
-        np.array([[sample.width / 2, sample.height / 2]], dtype=np.float32), *size, stride=result.stride
-    )
-    peak = max(float(maps[0].max()), float(_smoothed(alone).max()))
-    coloured = [_coloured(cells / peak, sample.width, sample.height, side) for cells in maps]
+    levels = levels_on_one_scale(sample, [result])
+    coloured = [_coloured(each, sample.width, sample.height, side) for each in levels]
     return Panel(row, jpeg(read_image(sample.image), side), *coloured)
+
+
+def levels_on_one_scale(sample: Sample, results: Sequence[Result]) -> list[NDArray[np.float32]]:
+    """Return the density of the truth and of each result, smoothed, as shares of the truth's peak.
+
+    One scale for all: else a prediction that is far too low would look as bright as the truth. A person who stands
+    alone sets its least end: an empty place is dark, and so is a haze of a few people spread all over it.
+    """
+    assert sample.points is not None
+    size = sample.height, sample.width
+    stride = results[0].stride
+    truth = _smoothed(density_map(sample.points, *size, stride=stride))
+    centre = np.array([[sample.width / 2, sample.height / 2]], dtype=np.float32)
+    alone = _smoothed(density_map(centre, *size, stride=stride))
+    peak = max(float(truth.max()), float(alone.max()))
+    return [np.clip(each / peak, 0, 1) for each in (truth, *(_smoothed(result.cells) for result in results))]
 
 
 def jpeg(image: RGB, side: int) -> str:
@@ -112,7 +120,7 @@ def _coloured(levels: NDArray[np.float32], width: int, height: int, side: int) -
     """By the square root, for thin crowds to be seen beside dense ones."""
     scale = min(1.0, side / max(width, height))
     size = max(1, round(width * scale)), max(1, round(height * scale))
-    shares = Image.fromarray((255 * np.sqrt(np.clip(levels, 0, 1))).astype(np.uint8))
+    shares = Image.fromarray((255 * np.sqrt(levels)).astype(np.uint8))
     small = shares.resize(size, Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
     small.putpalette(density_palette())
     return _address(small.convert("RGB"))

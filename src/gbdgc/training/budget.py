@@ -64,7 +64,7 @@ def seconds_between_epochs(state: TrainState) -> float:
     if state.validation is not None:
         part = state.validation[:_PICTURES]
         started = time.perf_counter()
-        count_dataset(state.network, part, max_side=state.config.data.max_side)
+        count_dataset(state.network, part, max_side=state.config.data.max_side, test_scale=state.config.data.test_scale)
         between += (time.perf_counter() - started) / len(part) * len(state.validation)
     if state.partition is not None and state.config.discovery.descriptors == "pass":
         started = time.perf_counter()

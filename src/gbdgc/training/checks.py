@@ -28,6 +28,8 @@ def check_settings(config: Config) -> None:
         )
     if not 0 <= data.validation < 1:
         raise InputError(f"data.validation={data.validation}: a share of the source, from 0 to less than 1")
+    if data.test_scale <= 0:
+        raise InputError(f"data.test_scale={data.test_scale}", "a size is above 0", "take 1 for pictures as they are")
     if data.max_side is not None and data.max_side < 1:
         raise InputError(f"data.max_side={data.max_side}: at least one pixel, or null for pictures as they are")
     if train.clip_norm is not None and train.clip_norm <= 0:

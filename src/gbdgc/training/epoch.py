@@ -171,7 +171,8 @@ def validate(state: TrainState) -> dict[str, float] | None:
     if state.validation is None:
         return None
     share = state.validation[state.fabric.global_rank :: state.fabric.world_size]
-    rows = everywhere(state.fabric, count_dataset(state.counting_network, share, max_side=state.config.data.max_side))
+    sizes = {name: getattr(state.config.data, name) for name in ("max_side", "test_scale")}
+    rows = everywhere(state.fabric, count_dataset(state.counting_network, share, **sizes))
     if not any(row.count for row in rows) and any(row.truth for row in rows):
         warnings.warn(
             "the density is zero on every picture of the validation part; if the next epoch does not mend it, start a "
@@ -211,6 +212,7 @@ def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
         "selection": config.train.selection if name == checkpoint.BEST else "none",
         "seed": config.train.seed,
         "max_side": config.data.max_side,
+        "test_scale": config.data.test_scale,
         "epoch": summary["epoch"],
         "validation": summary["validation"],
     }

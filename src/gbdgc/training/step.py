@@ -86,10 +86,10 @@ def gather(fabric: Fabric, tensor: Tensor) -> Tensor:
 
 
 def _forward(runner: Runner, batch: Batch, rows: slice, seed: int) -> tuple[PartialLosses, Output]:
-    # Dropout depends on where the run stands and on nothing else: so a run resumes bit for bit, and the two passes over
-    # a micro-batch see the same.
+    # Dropout and mixing depend on where the run stands and on nothing else: so a run resumes bit for bit, and the two
+    # passes over a micro-batch see the same.
     torch.manual_seed(seed * runner.fabric.world_size + runner.fabric.global_rank)
-    output: Output = runner.forward(batch.images[rows])
+    output: Output = runner.forward(batch.images[rows], runner.method.draw_mixing(batch.domain[rows]))
     partial = runner.method.image_losses(output, batch.people[rows], runner.network.head.weight.flatten())
     return partial, output
 
@@ -108,6 +108,8 @@ def _compare_ahead(
         for number, start in enumerate(range(0, len(batch.images), micro_batch)):
             rows = slice(start, start + micro_batch)
             seen.append(_forward(runner, batch, rows, seed + number)[0].descriptors)
+    if not seen[0]:
+        return {}, {}
     leaves = {name: torch.cat([part[name] for part in seen]).requires_grad_() for name in seen[0]}
     compared = _compare(runner.fabric, runner.method, leaves, batch.domain)
     gradients = torch.autograd.grad(_objective(runner.method, compared), list(leaves.values()))

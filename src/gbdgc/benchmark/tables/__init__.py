@@ -2,10 +2,12 @@
 
 from gbdgc.benchmark.declaration import Benchmark
 from gbdgc.benchmark.tables.components import COMPONENTS
+from gbdgc.benchmark.tables.domains import DOMAINS
 from gbdgc.benchmark.tables.epoch_spread import EPOCH_SPREAD
 from gbdgc.benchmark.tables.k import NUMBER_OF_DOMAINS
 from gbdgc.benchmark.tables.partition import PARTITION
 from gbdgc.benchmark.tables.separation import SEPARATION
+from gbdgc.benchmark.tables.stability import STABILITY
 from gbdgc.benchmark.tables.transfer import TRANSFER
 from gbdgc.benchmark.tables.within import WITHIN
 from gbdgc.errors import UsageError
@@ -13,6 +15,8 @@ from gbdgc.errors import UsageError
 BENCHMARKS: dict[str, Benchmark] = {
     "transfer": TRANSFER,
     "within": WITHIN,
+    "domains": DOMAINS,
+    "stability": STABILITY,
     "partition": PARTITION,
     "k": NUMBER_OF_DOMAINS,
     "components": COMPONENTS,

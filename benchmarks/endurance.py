@@ -293,7 +293,10 @@ def kill_trainings(place: Path, budget: Budget) -> Outcome:
     epochs = 8
     begin = partial(start_training, settings, epochs)
     began = time.monotonic()
-    begin(place / "whole").join()
+    first = begin(place / "whole")
+    first.join()
+    if first.exitcode:
+        raise RuntimeError((place / "whole.log").read_text())
     an_epoch = (time.monotonic() - began) / epochs
     whole, attempt = state_of(place / "whole"), 0
     budget = budget.from_now()

@@ -136,8 +136,8 @@ def _array(data: memoryview, order: str, allowance: Iterator[int]) -> tuple[str,
         return name, structs[0] if len(structs) == 1 else structs
     if kind not in _NUMERIC:
         return name, None
-    values = numbers()
-    return name, values.astype(values.dtype.newbyteorder("=")).reshape(shape, order="F")
+    stored = numbers()
+    return name, stored.astype(stored.dtype.newbyteorder("=")).reshape(shape, order="F")
 
 
 def _read_hdf5(path: Path) -> dict[str, Any]:

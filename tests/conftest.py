@@ -129,15 +129,17 @@ class Service(NamedTuple):
 
 @pytest.fixture(scope="session")
 def serving(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., AbstractContextManager[Service]]:
-    """Return what runs `gbdgc serve` with options and environment, until the end of the block."""
+    """Return what runs `gbdgc serve`, or another command, with options and environment, until the end of the block."""
 
     @contextmanager
-    def run(*options: str, **environment: str) -> Iterator[Service]:
+    def run(
+        *options: str, command: tuple[str, ...] = ("serve",), port: str = "0", **environment: str
+    ) -> Iterator[Service]:
         log = tmp_path_factory.mktemp("service") / "log.txt"
-        command = [sys.executable, "-m", "gbdgc", "serve", "--weights", str(model), "--port", "0", "--threads", "1"]
+        start = [sys.executable, "-m", "gbdgc", *command, "--weights", str(model), "--port", port, "--threads", "1"]
         with log.open("w") as errors:
             process = subprocess.Popen(
-                [*command, *options], stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | environment
+                [*start, *options], stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | environment
             )
         assert process.stdout is not None
         with process.stdout as announcements, selectors.DefaultSelector() as ready:

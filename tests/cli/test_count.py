@@ -465,3 +465,27 @@ def test_the_options_are_those_of_the_library() -> None:
     from gbdgc.counting.engines import ENGINES
 
     assert get_args(EngineName) == tuple(ENGINES)
+
+
+def test_measured_ground_gives_people_per_square_metre_in_every_output(
+    small: Pictures, model: Path, tmp_path: Path
+) -> None:
+    Image.fromarray(small[0]).save(tmp_path / "gate.png")
+    corners = [[0, 0], [1, 0], [1, 1], [0, 1]]
+    # Seen from straight above, and so small that nobody could stand there: red.
+    zones = {"gate": corners}
+    file = {"relative": True, "zones": zones, "ground": {"corners": corners, "metres": [0.5, 0.4]}}
+    (tmp_path / "zones.json").write_text(json.dumps(file))
+    options = ("--weights", model, "--zones", "zones.json", "--no-overlays")
+    record = json.loads(run(tmp_path, "gate.png", *options, "--format", "json").stdout)
+    assert record["per_m2"] == {"gate": pytest.approx(record["count"] / 0.2, rel=1e-3)}
+    (row,) = rows(tmp_path / "runs/count/gate-1/counts.csv")
+    assert float(row["per_m2:gate"]) == record["per_m2"]["gate"]
+    heading, line = run(tmp_path, "gate.png", *options).stdout.splitlines()[:2]
+    assert heading.split() == ["people", "gate", "gate/m²", "source"]
+    assert line.split()[2:] == [f"{record['per_m2']['gate']:.2f}", "red", "gate.png"]
+    file["ground"]["metres"] = [50, 40]
+    (tmp_path / "zones.json").write_text(json.dumps(file))
+    changed = run(tmp_path, "gate.png", *options, "--resume")
+    assert changed.returncode == 1, "another ground needs another table"
+    assert "zones" in changed.stderr

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from base64 import b64decode
 from io import BytesIO
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from gbdgc import load_dataset
-from gbdgc.counting import Counter, Result
+from gbdgc.counting import Counter, Result, parse_zones
 from gbdgc.counting.overlay import _DOT
 from gbdgc.counting.sinks import HEADS, HeadFiles, ResultsFolder
 
@@ -116,11 +118,17 @@ def test_a_run_keeps_the_heads_of_each_picture_and_all_of_them_as_coco(tmp_path:
     assert read[0].points == pytest.approx(results[0].points[:, :2], abs=0.06)
 
 
-def test_a_notebook_shows_the_annotated_picture() -> None:
+def test_a_notebook_shows_the_annotated_picture_and_the_numbers() -> None:
     _, result = heads_apart(6, width=2400, height=1800)
-    with Image.open(BytesIO(result._repr_png_())) as shown:
+    corners = [[0, 0], [2400, 0], [2400, 1800], [0, 1800]]
+    zones = {"zones": {"<gate>": corners}, "ground": {"corners": corners, "metres": [4, 3]}}
+    page = result.with_zones(parse_zones(zones))._repr_html_()
+    assert page.startswith("<p><b>6.0 people</b><br>&lt;gate&gt;: 6.0, 0.50 per m²</p>")
+    (encoded,) = re.findall(r'src="data:image/jpeg;base64,([^"]+)"', page)
+    with Image.open(BytesIO(b64decode(encoded))) as shown:
         assert max(shown.size) <= 900
-        assert shown.format == "PNG"
+    object.__setattr__(result, "interval", (4.2, 9.1))
+    assert result._repr_html_().startswith("<p><b>6.0 people</b> (4 to 9)</p>")
 
 
 def test_a_counter_says_what_it_is(model: Path) -> None:

@@ -76,3 +76,8 @@ def test_a_manifest_that_cannot_be_written_leaves_the_old_one(data, tmp_path):
         bad.save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_it_prints_its_splits_and_heads(data):
+    mixed = Dataset([*data, replace(data[0], id="x", split=None, points=None)], format="csv")
+    assert repr(mixed) == "Dataset(21 samples from csv; train: 20, no split: 1; 40 heads in 20 labelled)"

@@ -179,6 +179,9 @@ def test_balls_tell_what_they_are():
         assert ball.weights.sum() == pytest.approx(1)
     assert len(pd.DataFrame(d.balls_)) == len(d.balls_)
     assert repr(d.balls_[0]).startswith("Ball(domain=")
+    sizes = ", ".join(map(str, np.bincount(d.labels_)))
+    assert repr(d) == f"GranularBallDomains(n_domains=4): 4 domains of {sizes} samples in {len(d.balls_)} balls"
+    assert repr(GranularBallDomains(n_domains=4)) == "GranularBallDomains(n_domains=4)"
 
 
 def test_a_new_sample_gets_the_domain_of_the_nearest_ball():

@@ -25,6 +25,7 @@ app.command("gbdgc.cli.benchmark:benchmark", help="Fill the tables of the paper,
 app.command("gbdgc.cli.figure:figure", help="Draw pictures beside their truth and what models see in them.")
 app.command("gbdgc.cli.export:export", help="Write a model for onnxruntime or OpenVINO, and check its counts.")
 app.command("gbdgc.cli.serve:serve", help="Count over HTTP, with a page to drop pictures on.")
+app.command("gbdgc.cli.label:label", help="Label the heads in your own pictures, on a local page.")
 app.command("gbdgc.cli.domains:domains", help="Find the latent domains in pictures or in a table of features.")
 app.command("gbdgc.cli.data:app", name="data", help="Convert, check and look at labelled crowds, or draw some.")
 app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verify the ImageNet weights.")

@@ -62,7 +62,8 @@ def count(
         Count larger pictures in windows of so many pixels a side.
     zones
         A JSON file of polygons, each of which gets its own count: {"name": [[x, y], ...]}. As {"zones": ...,
-        "masks": ...} it also has areas where nobody is to be counted.
+        "masks": ..., "ground": ...} it also has areas where nobody is to be counted, and four measured points on the
+        ground, for people per square metre.
     every
         Time between the frames of a video to count: 1s, 500ms, 2min; 0 counts each.
     seconds
@@ -128,10 +129,7 @@ def count(
         "weights": None if weights is None else str(weights.resolve()),
         "engine": counter.engine.name,
         "tile": counter.tile,
-        "zones": {
-            area.name: {"corners": area.corners, "relative": area.relative} | ({"mask": True} if area.mask else {})
-            for area in areas
-        },
+        "zones": {area.name: area.settings() for area in areas},
         "every": interval,
         "seconds": seconds,
     }
@@ -142,13 +140,15 @@ def count(
     ]
     stopped = False
     with (
-        ResultsFolder.open(_run_name(sources[0]), settings, Path(out) if out else None, sinks, resume=resume) as run,
+        ResultsFolder.open(
+            _run_name(sources[0]), settings, Path(out) if out else None, sinks, zones=areas, resume=resume
+        ) as run,
         progress_bar() as bar,
     ):
         work = run.left(work) if listed else list(run.left(work))
         pictures = None if listed else sum(not source.moving for source in work)
         moving = listed or any(source.moving for source in work)
-        show = printer(format, run, [area.name for area in areas if not area.mask], moving=moving)
+        show = printer(format, run, moving=moving)
         counted = count_sources(
             counter,
             work,

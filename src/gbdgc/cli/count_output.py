@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,8 +12,9 @@ from rich.markup import escape
 from rich.progress import Progress, TaskID
 
 from gbdgc.counting import Failure, Outcome, Result, Video
+from gbdgc.counting.ground import crowding
 from gbdgc.counting.overlay import clock
-from gbdgc.counting.sinks import FILES, ZONE, Record, ResultsFolder, flat
+from gbdgc.counting.sinks import FILES, PER_M2, ZONE, Record, ResultsFolder, flat
 from gbdgc.files import csv_line
 from gbdgc.progress import stderr
 
@@ -20,9 +22,11 @@ Format = Literal["table", "json", "csv"]
 Printer = Callable[[Record], None]
 
 _NARROWEST = 8
+_WITH_COLOUR = 11
+_ANSI = {"green": "32", "yellow": "33", "orange": "38;5;208", "red": "1;31"}
 
 
-def printer(format: Format, run: ResultsFolder, zones: Sequence[str], *, moving: bool) -> Printer:
+def printer(format: Format, run: ResultsFolder, *, moving: bool) -> Printer:
     """Return what prints one record; a table for people has its heading above its first row, CSV has it in any case.
 
     Parameters
@@ -31,8 +35,6 @@ def printer(format: Format, run: ResultsFolder, zones: Sequence[str], *, moving:
         ``table`` for people, ``json`` with one object per line, ``csv`` with the columns of counts.csv.
     run
         The run, whose folder goes before the names of files made in it, for the reader of stdout to find them.
-    zones
-        The names of the zones.
     moving
         Whether there may be videos: then the table has their columns.
     """
@@ -53,7 +55,8 @@ def printer(format: Format, run: ResultsFolder, zones: Sequence[str], *, moving:
     if format == "csv":
         print(csv_line(run.columns), end="", flush=True)
         return print_csv
-    return _Table(["people", *(ZONE + name for name in zones), *(("smoothed", "time") if moving else ())])
+    areas = [name for name in run.columns if name.startswith((ZONE, PER_M2))]
+    return _Table(["people", *areas, *(("smoothed", "time") if moving else ())])
 
 
 class Messages:
@@ -131,19 +134,39 @@ class _Table:
     """Prints rows under a heading, which waits for the first of them: where nothing is left to count there is none."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._titles = {name: visible(name.removeprefix(ZONE)) for name in names}
+        self._titles = {
+            name: visible(f"{name.removeprefix(PER_M2)}/m²" if name.startswith(PER_M2) else name.removeprefix(ZONE))
+            for name in names
+        }
         self._begun = False
 
     def __call__(self, record: Record) -> None:
         if not self._begun:
             self._print(self._titles, "source")
             self._begun = True
-        counts = {"people": record["count"], "smoothed": record["smoothed"]}
-        counts |= {ZONE + name: people for name, people in record["zones"].items()}
-        values = {name: "" if people is None else f"{people:,.1f}" for name, people in counts.items()}
+        counts = flat(record) | {"people": record["count"]}
+        values = {name: _number(name, counts[name]) for name in self._titles if name != "time"}
         values["time"] = "" if record["time"] is None else clock(record["time"], tenths=True)
         self._print(values, visible(record["source"]))
 
     def _print(self, values: Mapping[str, str], source: str) -> None:
-        cells = (f"{values[name]:>{max(_NARROWEST, len(title))}}" for name, title in self._titles.items())
-        print(*cells, source, sep="  ", flush=True)
+        cells = []
+        for name, title in self._titles.items():
+            narrowest = _WITH_COLOUR if name.startswith(PER_M2) else _NARROWEST
+            cells.append(f"{values[name]:>{max(narrowest, len(title))}}")
+        print(*(_coloured(cell) for cell in cells), source, sep="  ", flush=True)
+
+
+def _number(name: str, people: float | None) -> str:
+    """Write people, or people per square metre with the colour that crowd safety gives to so many."""
+    if people is None:
+        return ""
+    return f"{people:.2f} {crowding(people):<6}" if name.startswith(PER_M2) else f"{people:,.1f}"
+
+
+def _coloured(cell: str) -> str:
+    """Return a cell that names a colour in it, on a terminal."""
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return cell
+    code = _ANSI.get(cell.split()[-1] if cell.strip() else "")
+    return f"\x1b[{code}m{cell}\x1b[0m" if code else cell

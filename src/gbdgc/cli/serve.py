@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from gbdgc.cli.options import EngineName
 from gbdgc.errors import InputError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from gbdgc.server import Limits
 
 
 def _positive(_: Any, value: float) -> None:
@@ -64,15 +69,11 @@ def serve(
     threads
         CPU threads that count.
     """
-    from gbdgc.counting.engines import require
-    from gbdgc.progress import stderr, stdout
-
-    for module in ("uvicorn", "fastapi", "python_multipart", "prometheus_client"):
-        require(module, "serve")
+    require_server()
 
     from gbdgc.counting import Counter
     from gbdgc.memory import give_back_freed_memory
-    from gbdgc.server import Limits, Server, create_app
+    from gbdgc.server import Limits, create_app
 
     limits = Limits(
         upload_bytes=round(max_upload * 1e6),
@@ -82,34 +83,60 @@ def serve(
         connections=max_connections,
         seconds=timeout,
     )
+    token = check_token(token)
+    listener = bind(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
+    counter = Counter.load(weights, engine=engine, threads=threads)
+    run(create_app(counter, limits=limits, token=token, release_memory=give_back_freed_memory), limits, listener, token)
+
+
+def require_server() -> None:
+    """Say which extra is missing where the service's own packages are."""
+    from gbdgc.counting.engines import require
+
+    for module in ("uvicorn", "fastapi", "python_multipart", "prometheus_client"):
+        require(module, "serve")
+
+
+def check_token(token: str | None) -> str | None:
+    """Return the token as programs send it, or say why none can."""
     token = token if token is None else token.strip()  # files of environment variables may end in spaces
     if token == "":
         raise InputError("--token", "it is empty", "give one, or leave it out for a service open to all who reach it")
     if token and not (token.isascii() and token.isprintable()):
         raise InputError("--token", "not every program can send it", "take letters, digits and signs of ASCII")
-    with _named(host, port):
-        listener = _bind(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
-    counter = Counter.load(weights, engine=engine, threads=threads)
-    app = create_app(counter, limits=limits, token=token, release_memory=give_back_freed_memory)
+    return token
+
+
+def run(app: "FastAPI", limits: "Limits", listener: socket.socket, token: str | None) -> None:
+    """Print the address and serve there until a signal."""
+    from gbdgc.progress import stderr, stdout
+    from gbdgc.server import Server
+
     # A stop waits as long as what is in the queue may take, an upload and then a count; what is left is given up.
-    stop = round(2 * timeout) + 1
+    stop = round(2 * limits.seconds) + 1
     server = Server(app, limits, log_config=_log_to_stderr(), server_header=False, timeout_graceful_shutdown=stop)
-    name = f"[{host}]" if ":" in host else host
+    host, port = listener.getsockname()[:2]
     with _named(host, port):  # two that were bound at the same time find out here
         listener.listen(128)  # callers queue from now on, so the address may be told before the server runs
-    stdout.print(f"http://{name}:{listener.getsockname()[1]}", soft_wrap=True)
-    if token is None and not host.startswith("127.") and host not in {"localhost", "::1"}:
+    stdout.print(f"http://{f'[{host}]' if ':' in host else host}:{port}", soft_wrap=True)
+    if token is None and not is_local(host):
         stderr.print("anyone who reaches this address can use the service: set GBDGC_TOKEN to change that")
     server.run(sockets=[listener])
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    return host.startswith("127.") or host in {"localhost", "::1"}
+
+
+def bind(host: str, port: int) -> socket.socket:
     """Take the address; nobody gets through before something listens there."""
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind, protocol)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(address)
-    return listener
+    with _named(host, port):
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        return listener
 
 
 @contextmanager

@@ -193,7 +193,7 @@ def _load(
 
 def _count_items(counter: Counter, items: Sequence[Item], job: _Job) -> Iterator[dict[str, Any]]:
     """Yield a row for each picture and for each frame of a video."""
-    columns = (*count_columns(zone.name for zone in job.zones), "error")
+    columns = (*count_columns(job.zones), "error")
     blank = dict.fromkeys(columns)
     for item in items:
         if item.moving:
@@ -238,13 +238,13 @@ def _row(outcome: Any, source: str, columns: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name in columns} | named
 
 
-def _schema(zones: Iterable[Zone]) -> "pa.Schema":
+def _schema(zones: Sequence[Zone]) -> "pa.Schema":
     import pyarrow as pa
 
     def kind(name: str) -> "pa.DataType":
         return pa.int32() if name in _WHOLE_NUMBERS else pa.string() if name in _TEXTS else pa.float64()
 
-    columns = count_columns(zone.name for zone in zones)
+    columns = count_columns(zones)
     return pa.schema([*((name, kind(name)) for name in columns), ("error", pa.string())])
 
 
@@ -286,7 +286,7 @@ def _items(source: str, address: str, stretch: float) -> Iterator[Item]:
 
 def _claim(place: Place, job: _Job, stretch: float) -> None:
     """Write what the table is made with, or refuse to add to one that was made with something else."""
-    zones = {zone.name: {"corners": zone.corners, "relative": zone.relative} for zone in job.zones}
+    zones = {zone.name: zone.settings() for zone in job.zones}
     settings = {"engine": job.engine, "tile": job.tile, "zones": zones, "every": job.every, "stretch": stretch}
     settings = json.loads(json.dumps(settings | {"weights": _digest(Path(job.weights))}))
     names = place.names()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from gbdgc.counting.ground import crowding
 from gbdgc.counting.tiling import sum_cells
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ MIN_WIDTH = 320
 _COLOURS = "plasma"
 _FOOTER, _BRIGHT, _DIM = (17, 18, 23), (250, 250, 252), (164, 167, 178)
 _GROUND = (38, 40, 48)
+_CROWDING = {"green": (64, 200, 96), "yellow": (255, 214, 10), "orange": (255, 140, 26), "red": (255, 59, 59)}
 _DOT = (64, 255, 214)
 """A colour that the palette of densities does not have."""
 
@@ -248,12 +250,15 @@ def _draw_zones(picture: Image.Image, result: "Result", unit: float) -> None:
     """Outline each zone and write its name and number at its middle."""
     draw = ImageDraw.Draw(picture)
     font, scale = _font(15 * unit, bold=True), picture.width / result.width
-    for corners in result.outlines.values():
+    for name, corners in result.outlines.items():
         outline = [(float(x), float(y)) for x, y in np.vstack([corners, corners[:1]]) * scale]
-        for colour, width in ((_FOOTER, 5.0), (_BRIGHT, 3.0)):
+        per_m2 = result.per_m2.get(name)
+        bright = _BRIGHT if per_m2 is None else _CROWDING[crowding(per_m2)]
+        for colour, width in ((_FOOTER, 5.0), (bright, 3.0)):
             draw.line(outline, colour, max(1, round(width * unit)), joint="curve")
     for name, corners in result.outlines.items():
-        label = f"{name}  {result.zones[name]:,.0f}"
+        per_m2 = result.per_m2.get(name)
+        label = f"{name}  {result.zones[name]:,.0f}" + ("" if per_m2 is None else f"  {per_m2:.1f}/m²")
         centre = np.clip(corners * scale, 0, picture.size).mean(axis=0)
         half = draw.textlength(label, font) / 2 + 9 * unit
         x = float(np.clip(centre[0], min(half, picture.width / 2), max(picture.width - half, picture.width / 2)))

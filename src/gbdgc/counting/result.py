@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
+from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +19,7 @@ from PIL import Image
 from gbdgc.counting.overlay import annotate, blend, plot_overlay
 from gbdgc.counting.points import HeadPoints, find_points
 from gbdgc.counting.tiling import sum_cells
-from gbdgc.counting.zones import Corners, Zone, check_polygon, people_inside, without_people_inside
+from gbdgc.counting.zones import Corners, Zone, check_polygon, ground_inside, people_inside, without_people_inside
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 
@@ -74,6 +75,8 @@ class Result:
         The same zones' corners in pixels, for drawing.
     masks
         Corners of the areas that are not counted in.
+    per_m2
+        People per square metre in each zone, where the ground is calibrated; None above the horizon.
 
     Attributes
     ----------
@@ -102,6 +105,7 @@ class Result:
     zones: Mapping[str, float] = field(default_factory=dict)
     outlines: Mapping[str, Corners] = field(default_factory=dict)
     masks: Mapping[str, Corners] = field(default_factory=dict)
+    per_m2: Mapping[str, float | None] = field(default_factory=dict)
     count: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -164,7 +168,7 @@ class Result:
 
         People inside masks are taken out first, and are in no count of the new result.
         """
-        outlines = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones if not zone.mask}
+        outlines = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones if zone.counted}
         masks = {zone.name: zone.in_pixels(self.width, self.height) for zone in zones if zone.mask}
         shape = self.stride, self.width, self.height
         masked = replace(self, cells=without_people_inside(self.cells, *shape, masks.values())) if masks else self
@@ -174,10 +178,14 @@ class Result:
                 counts[name] = masked.count_in(corners)
             except InputError as error:
                 raise InputError(f"zone '{name}'", error.reason, error.next_step) from error
+        per_m2: dict[str, float | None] = {}
+        for ground in (zone for zone in zones if zone.metres):
+            areas = ground_inside(self.width, self.height, ground, outlines.values(), masks.values())
+            per_m2 = {name: area and people / area for (name, people), area in zip(counts.items(), areas, strict=True)}
         # The zones from before go, and their warnings with them.
         others = tuple(warning for warning in self.warnings if warning not in self._zones_outside(self.outlines))
         outside = self._zones_outside(outlines | masks)
-        return replace(masked, zones=counts, outlines=outlines, masks=masks, warnings=others + outside)
+        return replace(masked, zones=counts, outlines=outlines, masks=masks, per_m2=per_m2, warnings=others + outside)
 
     def overlay(self, alpha: float = 0.6, *, peak: float | None = None, points: bool = False) -> NDArray[np.uint8]:
         """Return the picture with the density in colour over it, clear where nobody is.
@@ -273,6 +281,8 @@ class Result:
             "smoothed": self.smoothed,
             "clock": self.clock,
         }
+        if self.per_m2:
+            record["per_m2"] = dict(self.per_m2)
         if points:
             record["points"] = self.rounded_points()
         if density:
@@ -313,6 +323,7 @@ class Result:
             zones=dict(record.get("zones", {})),
             outlines={name: np.asarray(corners) for name, corners in record.get("outlines", {}).items()},
             masks={name: np.asarray(corners) for name, corners in record.get("masks", {}).items()},
+            per_m2=dict(record.get("per_m2", {})),
         )
 
     def __repr__(self) -> str:
@@ -323,13 +334,22 @@ class Result:
         parts += [f"{len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"] if self.warnings else []
         return f"<Result {self.source or 'image'}: {', '.join(parts)}>"
 
-    def _repr_png_(self) -> bytes:
-        """Show the annotated overlay in a notebook."""
+    def _repr_html_(self) -> str:
+        """Show the annotated overlay in a notebook, the count with its interval, the zones and the warnings."""
         picture = annotate(self, 0.6)
         picture.thumbnail((_NOTEBOOK_SIDE, _NOTEBOOK_SIDE))
         file = BytesIO()
-        picture.save(file, "PNG")
-        return file.getvalue()
+        picture.save(file, "JPEG", quality=85)
+        lines = [f"<b>{self.count:,.1f} people</b>"]
+        if (interval := getattr(self, "interval", None)) is not None:
+            lines[0] += " ({:,.0f} to {:,.0f})".format(*interval)
+        for name, people in self.zones.items():
+            per_m2 = self.per_m2.get(name)
+            lines.append(f"{escape(name)}: {people:,.1f}" + ("" if per_m2 is None else f", {per_m2:.2f} per m²"))
+        lines += [f"<i>{escape(warning)}</i>" for warning in self.warnings]
+        source = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
+        alternative = escape(self.source or "picture", quote=True)
+        return f'<p>{"<br>".join(lines)}</p><img src="{source}" alt="{alternative}" style="max-width: 100%">'
 
     def _zones_outside(self, outlines: Mapping[str, Corners]) -> tuple[str, ...]:
         """Warn of zones that cannot hold anybody: they were most likely drawn on a picture of another size."""

@@ -19,13 +19,14 @@ from gbdgc.counting.pipeline import Failure, Moment, Outcome, Video
 from gbdgc.counting.result import Result
 from gbdgc.counting.sources import Source
 from gbdgc.counting.video import VideoWriter, public_name
+from gbdgc.counting.zones import Zone
 from gbdgc.data.formats import coco
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write, csv_rows
 from gbdgc.runs import Journal, Resume, RunFolder
 
 COUNTS, VIDEOS, ERRORS, HEADS = "counts.csv", "videos.csv", "errors.csv", "points.json"
-ZONE = "zone:"
+ZONE, PER_M2 = "zone:", "per_m2:"
 FILES = ("overlay", "density", "points")
 """Columns that name what a sink made of a result."""
 _COLUMNS_BEFORE_ZONES = ("source", "time", "clock", "count", "smoothed")
@@ -137,7 +138,7 @@ class ResultsFolder:
     folder
         What it holds already is kept.
     zones
-        The names of the zones that each result has.
+        The zones that each result has.
     sinks
         What to make of each result besides its row.
 
@@ -149,7 +150,7 @@ class ResultsFolder:
         The counts so far of each video that has not.
     """
 
-    def __init__(self, folder: Path, zones: Sequence[str] = (), sinks: Sequence[Sink] = ()) -> None:
+    def __init__(self, folder: Path, zones: Sequence[Zone] = (), sinks: Sequence[Sink] = ()) -> None:
         self.folder, self.sinks = folder, sinks
         self.columns = count_columns(zones)
         self.counted = self.kept = self.failed = 0
@@ -179,6 +180,7 @@ class ResultsFolder:
         out: Path | None = None,
         sinks: Sequence[Sink] = (),
         *,
+        zones: Sequence[Zone] = (),
         resume: bool = False,
     ) -> Iterator[Self]:
         """Make the folder of a run, or resume the one in ``out`` or the newest of this name: see `RunFolder.open`."""
@@ -191,7 +193,6 @@ class ResultsFolder:
                 raise InputError(str(file), "not the settings of a count", "choose another folder") from error
 
         products = (COUNTS, VIDEOS, ERRORS)
-        zones = [name for name, area in settings["zones"].items() if not area.get("mask")]
         resuming: Resume = "auto" if resume else False
         with (
             RunFolder.open("count", name, settings, out, resuming, products=products, changed=changed) as folder,
@@ -273,14 +274,17 @@ class ResultsFolder:
                 return name
 
 
-def count_columns(zones: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns of a table of counts, with one for each zone."""
-    return (*_COLUMNS_BEFORE_ZONES, *(ZONE + name for name in zones), *_COLUMNS_AFTER_ZONES)
+def count_columns(zones: Sequence[Zone]) -> tuple[str, ...]:
+    """Return the columns of a table of counts, with one for each zone, and another where there is ground."""
+    kinds = (ZONE, PER_M2) if any(zone.metres for zone in zones) else (ZONE,)
+    areas = [kind + zone.name for kind in kinds for zone in zones if zone.counted]
+    return (*_COLUMNS_BEFORE_ZONES, *areas, *_COLUMNS_AFTER_ZONES)
 
 
 def flat(record: Record) -> Record:
-    """Return a record as a table has it: a column for each zone, and the warnings in one."""
+    """Return a record as a table has it: a column for each number of a zone, and the warnings in one."""
     zones = {ZONE + name: people for name, people in record["zones"].items()}
+    zones |= {PER_M2 + name: people for name, people in record.get("per_m2", {}).items()}
     return record | zones | {"warnings": "; ".join(record["warnings"])}
 
 

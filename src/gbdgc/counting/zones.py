@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gbdgc.counting.ground import check_ground, square_metres
 from gbdgc.errors import InputError
 
 Corners = NDArray[np.float64]
@@ -28,13 +29,26 @@ _SHAPES = '{"name": [[x, y], ...]} or [{"name": ..., "polygon": [[x, y], ...]}]'
 class Zone:
     """A named polygon; ``relative`` corners run from 0 to 1 over the picture, so that one file fits any resolution.
 
-    A zone gets its own count; a ``mask`` is an area in which nobody is counted.
+    A zone gets its own count; a ``mask`` is an area in which nobody is counted. Four corners with distances in
+    ``metres`` calibrate the ground, so that zones also have people per square metre: the two sides of a rectangle, or
+    four sides in order and the diagonal from the first corner to the third.
     """
 
     name: str
     corners: tuple[tuple[float, float], ...]
     relative: bool = False
     mask: bool = False
+    metres: tuple[float, ...] = ()
+
+    @property
+    def counted(self) -> bool:
+        """Whether people inside are counted: it is neither a mask nor the ground."""
+        return not (self.mask or self.metres)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides on the counts, as JSON has it."""
+        record: dict[str, Any] = {"corners": self.corners, "relative": self.relative}
+        return record | ({"mask": True} if self.mask else {}) | ({"metres": self.metres} if self.metres else {})
 
     def in_pixels(self, width: int, height: int) -> Corners:
         """Return the corners in pixels of a picture of this size."""
@@ -48,7 +62,8 @@ def load_zones(path: str | os.PathLike[str], *, relative: bool = False) -> tuple
     ----------
     path
         The file: ``{"name": [[x, y], ...]}`` or ``[{"name": ..., "polygon": [[x, y], ...]}]``, or either of them as
-        ``{"relative": true, "zones": ..., "masks": ...}``, where masks have the same shape and are not counted in.
+        ``{"relative": true, "zones": ..., "masks": ..., "ground": ...}``, where masks have the same shape and are not
+        counted in, and the ground is ``{"corners": [[x, y], ...], "metres": [...]}``.
     relative
         The coordinates run from 0 to 1 over the picture; a file that says so itself needs no flag.
     """
@@ -84,13 +99,20 @@ def parse_zones(
     ``where`` begins the error messages; more zones than ``most`` are refused before any is looked at.
     """
     masks: Any = {}
+    ground: Any = None
     parts = [value.get(name, {}) for name in ("zones", "masks")] if isinstance(value, dict) else []
-    if parts and any(parts) and value.keys() <= {"zones", "masks", "relative"} and all(map(_holds_polygons, parts)):
+    named_parts = bool(parts) and (any(parts) or isinstance(value.get("ground"), dict))
+    if named_parts and value.keys() <= {"zones", "masks", "relative", "ground"} and all(map(_holds_polygons, parts)):
         relative = relative or value.get("relative") is True
+        ground = value.get("ground")
         value, masks = parts
     named = _named_polygons(value, where)
     unmasked = len(named)
     named += _named_polygons(masks, where)
+    if ground is not None:
+        if not isinstance(ground, dict) or not ground.keys() >= {"corners", "metres"}:
+            raise InputError(where, 'the ground must be {"corners": [[x, y], ...], "metres": [...]}')
+        named.append(("ground", ground["corners"]))
     if not named:
         raise InputError(where, "no zone in it", f"zones are {_SHAPES}")
     if most is not None and len(named) > most:
@@ -114,10 +136,16 @@ def parse_zones(
         )
     if relative and any((np.abs(corners) > 2).any() for corners in polygons):
         raise InputError(where, "relative coordinates run from 0 to 1, and these look like pixels")
-    return tuple(
+    zones = [
         Zone(name, tuple((float(x), float(y)) for x, y in corners), relative, mask=number >= unmasked)
         for number, (name, corners) in enumerate(zip(names, polygons, strict=True))
-    )
+    ]
+    if ground is not None:
+        try:
+            zones[-1] = replace(zones[-1], mask=False, metres=check_ground(polygons[-1], ground["metres"]))
+        except InputError as error:
+            raise InputError(where, f"{error.thing}: {error.reason}", error.next_step) from error
+    return tuple(zones)
 
 
 def _holds_polygons(value: Any) -> bool:
@@ -209,6 +237,19 @@ def without_people_inside(
                 covered[rows] += sign / _LINES * np.clip((x[:, None] - edges[:-1]) / np.diff(edges), 0, 1)
         kept *= np.clip(1 - covered, 0, 1)
     return kept
+
+
+def ground_inside(
+    width: int, height: int, ground: Zone, zones: Iterable[Corners], masks: Iterable[Corners]
+) -> list[float | None]:
+    """Return the square metres of ground inside each zone, without masks; None where it reaches above the horizon."""
+    cells, stride = square_metres(width, height, ground.in_pixels(width, height), ground.metres)
+    shape = stride, width, height
+    masks = list(masks)
+    area = without_people_inside(np.nan_to_num(cells), *shape, masks)
+    sky = without_people_inside(np.isnan(cells).astype(np.float32), *shape, masks)
+    found = [(people_inside(area, *shape, zone), people_inside(sky, *shape, zone)) for zone in zones]
+    return [inside if inside > 0 and above < 1 else None for inside, above in found]
 
 
 def _outline(corners: Corners) -> Iterator[tuple[tuple[float, float], tuple[float, float], int]]:

@@ -45,7 +45,11 @@ class Dataset(Sequence[Sample]):
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name or 'no split'}: {size}" for name, size in self.split_sizes().items())
-        return f"Dataset({len(self)} samples from {self.format}; {parts})"
+        counts = [sample.count for sample in self.samples if sample.count is not None]
+        return (
+            f"Dataset({len(self)} samples from {self.format}; {parts or 'empty'}; "
+            f"{sum(counts):,} heads in {len(counts)} labelled)"
+        )
 
     def by_id(self, id: str) -> Sample:
         """Return the sample of that id."""

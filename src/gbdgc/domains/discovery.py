@@ -138,6 +138,15 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
         self.weight_power = weight_power
         self.random_state = random_state
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the settings, and what was found with them."""
+        settings: str = super().__repr__(N_CHAR_MAX)
+        if not hasattr(self, "balls_"):
+            return settings
+        sizes = np.unique(self.labels_, return_counts=True)[1].tolist()
+        found = f"{self.n_domains_} domains of {', '.join(map(str, sizes))} samples in {len(self.balls_)} balls"
+        return f"{settings}: {found}"
+
     def fit(self, X: ArrayLike, y: Any = None, *, previous_labels: ArrayLike | None = None) -> Self:
         """Find the domains.
 

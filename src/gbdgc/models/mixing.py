@@ -30,7 +30,7 @@ def draw_mixing(domain_B: Tensor) -> Mixing:
     alone_B = other_BB.sum(dim=1) == 0
     other_BB[alone_B, alone_B] = 1.0
     partner_B = torch.multinomial(other_BB, 1)[:, 0]
-    beta = torch.distributions.Beta(_CONCENTRATION, _CONCENTRATION)  # type: ignore[no-untyped-call]
+    beta = torch.distributions.Beta(_CONCENTRATION, _CONCENTRATION)
     return Mixing(partner_B, beta.sample(domain_B.shape).to(domain_B.device))
 
 

@@ -45,6 +45,10 @@ class Count(BaseModel):
     width: int = Field(description="of the upright picture, in pixels")
     height: int
     zones: dict[str, float] = Field(description="people in each zone that was sent")
+    per_m2: dict[str, float | None] | None = Field(
+        default=None,
+        description="people per square metre of each zone, where the ground was sent; null above the horizon",
+    )
     domain: int | None = Field(description="the latent domain of the training pictures that this one is nearest to")
     novelty: float | None = Field(description="0 like the training pictures, 1 unlike all of them")
     warnings: list[str] = Field(description="what to know before trusting the number")
@@ -109,6 +113,7 @@ def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Chec
         width=result.width,
         height=result.height,
         zones=dict(result.zones),
+        per_m2=dict(result.per_m2) or None,
         domain=result.domain,
         novelty=result.novelty,
         warnings=list(result.warnings),

@@ -20,7 +20,7 @@ from gbdgc.counting.trust import FAR
 from gbdgc.data.decoding import Decoder
 from gbdgc.server.answers import Count, Health, Model, ProblemAnswer, count_upload, describe_model
 from gbdgc.server.connections import client_key
-from gbdgc.server.files import page_files
+from gbdgc.server.files import PageFile, page_files
 from gbdgc.server.limits import Limits, Refusal
 from gbdgc.server.metrics import Metrics
 from gbdgc.server.upload import read_upload
@@ -57,8 +57,9 @@ _FORM: dict[str, Any] = {
                         "zones": {
                             "type": "string",
                             "description": 'JSON: {"name": [[x, y], ...]} with corners in pixels, or '
-                            '{"relative": true, "zones": {...}, "masks": {...}} with corners from 0 to 1; '
-                            "nobody is counted inside masks",
+                            '{"relative": true, "zones": {...}, "masks": {...}, "ground": {...}} with corners from '
+                            "0 to 1; nobody is counted inside masks, and people per square metre come of the ground, "
+                            '{"corners": [...], "metres": [...]}',
                         },
                         "overlay": {"type": "boolean", "default": False, "description": "send the coloured density"},
                         "density": {"type": "boolean", "default": False, "description": "send the density itself"},
@@ -119,7 +120,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    locked = [Depends(partial(_check_token, token))] if token else []
+    locked = locked_by(token)
 
     @app.post("/v1/count", responses=_PROBLEMS | _LOCKED, dependencies=locked, openapi_extra=_FORM)
     async def count(request: Request) -> Count:
@@ -154,7 +155,12 @@ def create_app(
         """Return figures for Prometheus."""
         return _PrometheusText(metrics.text())
 
-    for address, file in page_files().items():
+    return furnish(app, page_files("index.html"), metrics)
+
+
+def furnish(app: FastAPI, files: dict[str, PageFile], metrics: Metrics) -> FastAPI:
+    """Add what every service here has: its page, errors that say what to do, and the common headers."""
+    for address, file in files.items():
         app.add_api_route(address, file.response, methods=["GET", "HEAD"], include_in_schema=False)
 
     @app.exception_handler(Refusal)
@@ -170,6 +176,11 @@ def create_app(
 
     app.add_middleware(_CommonHeaders, metrics=metrics)
     return app
+
+
+def locked_by(token: str | None) -> list[Any]:
+    """Return the dependencies of a route that wants the token, if there is one."""
+    return [Depends(partial(_check_token, token))] if token else []
 
 
 class _PrometheusText(Response):

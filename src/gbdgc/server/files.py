@@ -35,14 +35,14 @@ class PageFile(NamedTuple):
         return Response(self.content, media_type=self.kind, headers=headers)
 
 
-def page_files() -> dict[str, PageFile]:
-    """Return everything under page/, by its address."""
+def page_files(first: str) -> dict[str, PageFile]:
+    """Return everything under page/, by its address, and the ``first`` page at the root."""
     found = {f"/page/{name}": _file(name, entry.read_bytes()) for name, entry in _walk(files("gbdgc.server") / "page")}
     bar = BytesIO()
     colour_bar().save(bar, "PNG")
     found["/page/bar.png"] = _file("bar.png", bar.getvalue())
-    found["/"], found["/docs"] = found.pop("/page/index.html"), found.pop("/page/docs.html")
-    return found
+    pages = {name: found.pop(f"/page/{name}") for name in ("index.html", "docs.html", "label.html")}
+    return found | {"/": pages[first]} | ({"/docs": pages["docs.html"]} if first == "index.html" else {})
 
 
 def _file(name: str, content: bytes) -> PageFile:

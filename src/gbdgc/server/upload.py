@@ -1,7 +1,8 @@
 """Reading a multipart upload into memory: stops at the limit, takes bounded time, and never touches the disk."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from fastapi import Request
@@ -36,21 +37,33 @@ async def read_upload(request: Request, limits: Limits, hold: Callable[[int], No
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "multipart/form-data":
         raise Refusal(415, "not_multipart", f"the body: '{kind[:80]}', not multipart/form-data", _EXAMPLE)
+    try:
+        async with receiving(request, limits, hold) as body:
+            parser = MultiPartParser(
+                request.headers, body, max_files=1, max_fields=len(_FIELDS), max_part_size=_FIELD_BYTES
+            )
+            parser.spool_max_size = limits.upload_bytes  # What the body cannot exceed: so a part is never put on disk.
+            form = await parser.parse()
+    except MultiPartException as error:
+        raise Refusal(400, "bad_multipart", f"the body: {error.message.rstrip('.')}", _EXAMPLE) from error
+    try:
+        return await _fields(form, limits)
+    finally:
+        await form.close()
+
+
+@asynccontextmanager
+async def receiving(
+    request: Request, limits: Limits, hold: Callable[[int], None]
+) -> AsyncIterator[AsyncGenerator[bytes, None]]:
+    """Give the block the request's body as it comes, and refuse one that is too large, too slow or cut off."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limits.upload_bytes:
         raise _too_large(limits)
     began = asyncio.get_running_loop().time()
     try:
         async with asyncio.timeout(min(limits.seconds, _FIRST_SECONDS)) as patience:
-            parser = MultiPartParser(
-                request.headers,
-                _bounded(request, limits, hold, patience),
-                max_files=1,
-                max_fields=len(_FIELDS),
-                max_part_size=_FIELD_BYTES,
-            )
-            parser.spool_max_size = limits.upload_bytes  # What the body cannot exceed: so a part is never put on disk.
-            form = await parser.parse()
+            yield _bounded(request, limits, hold, patience)
     except TimeoutError as error:
         seconds = asyncio.get_running_loop().time() - began
         raise Refusal(
@@ -62,12 +75,6 @@ async def read_upload(request: Request, limits: Limits, hold: Callable[[int], No
         ) from error
     except ClientDisconnect as error:
         raise Refusal(400, "gone", "the body: the connection was closed before its end", "ask again") from error
-    except MultiPartException as error:
-        raise Refusal(400, "bad_multipart", f"the body: {error.message.rstrip('.')}", _EXAMPLE) from error
-    try:
-        return await _fields(form, limits)
-    finally:
-        await form.close()
 
 
 async def _bounded(

@@ -40,13 +40,13 @@ class _Picture:
 
 def looks_like(path: Path) -> str | None:
     """Recognise a .csv file of three columns or more, of which the second and third, or x and y, are numbers."""
-    files = _label_files(path)
+    files = label_files(path)
     return f"{files[0].name} with columns image, x, y" if len(files) == 1 else None
 
 
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures in the order in which the file first names them."""
-    file = path if path.is_file() else only_file(path, _label_files(path), ".csv file with the columns image, x, y")
+    file = path if path.is_file() else only_file(path, label_files(path), ".csv file with the columns image, x, y")
     for name, picture in _pictures(file, problems).items():
         try:
             image = find_picture(name, file.parent, (".", "images"), file)
@@ -70,7 +70,8 @@ def write(dataset: Dataset, path: Path) -> None:
                 table.writerow([name, x, y, sample.id, sample.split or ""])
 
 
-def _label_files(path: Path) -> list[Path]:
+def label_files(path: Path) -> list[Path]:
+    """Return the CSVs of points directly in a folder."""
     candidates = [path] if path.is_file() else listing(path) if path.is_dir() else []
     return [file for file in candidates if file.suffix == ".csv" and _columns(_first_row(label_file_opening(file)))]
 

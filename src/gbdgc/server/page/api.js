@@ -5,9 +5,10 @@ const LONGEST_WAIT = 10;
 
 /** What the service answered instead of a count. */
 export class Problem extends Error {
-  constructor(message, nextStep = "") {
+  constructor(message, nextStep = "", status = 0) {
     super(message);
     this.nextStep = nextStep;
+    this.status = status;
   }
 }
 
@@ -23,10 +24,23 @@ export async function count(blob, signal) {
   return request("v1/count", { method: "POST", body, signal });
 }
 
-async function request(address, options) {
+// Of the labelling page
+
+const named = (kind, name) => `v1/${kind}/${name.split("/").map(encodeURIComponent).join("/")}`;
+
+export const folder = () => request("v1/folder");
+export const heads = (name) => request(named("heads", name));
+export const seen = (name) => request(named("seen", name));
+export const image = (name) => request(named("image", name), {}, (answer) => answer.blob());
+
+/** Replace the heads of a picture, if they still are those with this tag. */
+export const saveHeads = (name, points, tag) =>
+  request(named("heads", name), { method: "PUT", body: JSON.stringify({ points }), headers: { "If-Match": tag } });
+
+async function request(address, options = {}, read = (answer) => answer.json()) {
   for (let retry = 0; ; retry += 1) {
     const token = sessionStorage.getItem("token");
-    const headers = token ? { Authorization: `Bearer ${token}` } : {};
+    const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
     let answer;
     try {
       answer = await fetch(address, { ...options, headers });
@@ -38,14 +52,14 @@ async function request(address, options) {
       }
       throw new Problem("The service does not answer.", "See whether it still runs, and try again.");
     }
-    if (answer.ok) return answer.json();
+    if (answer.ok) return read(answer);
     if (answer.status === 401) {
       await askForToken();
     } else if (answer.status === 503 && retry < RETRIES) {
       await pause(Math.min(Number(answer.headers.get("Retry-After")) || 1, LONGEST_WAIT));
     } else {
       const { error } = await answer.json().catch(() => ({ error: { message: `Status ${answer.status}` } }));
-      throw new Problem(error.message, error.next_step);
+      throw new Problem(error.message, error.next_step, answer.status);
     }
     options.signal?.throwIfAborted();
   }

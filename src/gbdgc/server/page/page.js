@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { clock, drawChart, frameAt } from "./chart.js";
 import { isInside, peopleIn, total, unpack, withoutMasks } from "./density.js";
+import { metresIn } from "./ground.js";
 import { compose, dotSize, download, short, table } from "./save.js";
 import { grab, openVideo } from "./video.js";
 import { makeZones } from "./zones.js";
@@ -14,7 +15,7 @@ const EDGE = 0.9;
 
 const find = (id) => document.getElementById(id);
 
-const state = { name: "", frames: [], chosen: -1, duration: 0, masks: "[]", limits: {} };
+const state = { name: "", frames: [], chosen: -1, duration: 0, masks: "[[],null]", limits: {} };
 let job = new AbortController(); // of the file at work; a new one ends it
 let player = null;
 
@@ -22,12 +23,13 @@ const shown = () => state.frames[state.chosen];
 const isVideo = () => player !== null;
 const zones = makeZones({
   countIn: (corners) => shown()?.countIn(corners) ?? null,
+  perM2In: (corners) => shown()?.perM2In(corners) ?? null,
   changed: zonesChanged,
 });
 
-/** Count the frames anew without who is inside masks. */
+/** Count the frames anew without who is inside masks, on the ground as it is measured. */
 function zonesChanged() {
-  const masks = JSON.stringify(zones.masks());
+  const masks = JSON.stringify([zones.masks(), zones.ground()]);
   if (masks !== state.masks) {
     state.masks = masks;
     state.frames.forEach(applyMasks);
@@ -47,6 +49,18 @@ function applyMasks(frame) {
   frame.count = masks.length ? total(density) : answer.count;
   frame.points = answer.points.filter(([x, y]) => !masks.some((corners) => isInside(corners, x / answer.width, y / answer.height)));
   frame.countIn = (corners) => peopleIn(density, corners);
+  frame.perM2In = (corners) => {
+    const area = areaIn(frame.density, corners);
+    return area && peopleIn(density, corners) / area;
+  };
+}
+
+let measured = {}; // the ground, as frames of one size see it
+
+function areaIn(density, corners) {
+  const key = `${state.masks} ${density.across} ${density.down}`;
+  if (measured.key !== key) measured = { key, inside: metresIn(density, zones.ground(), zones.masks()) };
+  return measured.inside(corners);
 }
 
 // What comes in
@@ -57,7 +71,7 @@ async function open(file) {
   const { signal } = job;
   player?.close();
   player = null;
-  Object.assign(state, { name: file.name || "picture", frames: [], chosen: -1, duration: 0, masks: "[]" });
+  Object.assign(state, { name: file.name || "picture", frames: [], chosen: -1, duration: 0, masks: "[[],null]" });
   zones.clear();
   showError(null);
   try {

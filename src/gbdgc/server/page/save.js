@@ -1,7 +1,8 @@
 // Saving what is on show: the picture with its overlay as PNG, the numbers as CSV.
 
 import { clock } from "./chart.js";
-import { label } from "./zones.js";
+import { colourOf } from "./ground.js";
+import { mean, wordsFor } from "./zones.js";
 
 const FOOTER = "#111217";
 const MIN_WIDTH = 320; // a narrower picture stands in the middle above a footer that can be read
@@ -28,7 +29,8 @@ export function compose({ picture, layer, bar, opacity, shown, zones, dots }) {
   context.drawImage(layer, 0, 0, width, height);
   context.globalAlpha = 1;
   if (dots) drawDots(context, shown, width / shown.answer.width);
-  zones.forEach((zone) => drawZone(context, zone, shown.countIn(zone.corners), width, height, unit));
+  zones.forEach((zone) => drawOutline(context, zone, shown, width, height, unit));
+  zones.filter((zone) => zone.kind !== "ground").forEach((zone) => drawTag(context, zone, shown, width, height, unit));
   context.resetTransform();
   drawFooter(context, { bar, shown, top: height, unit });
   return canvas;
@@ -52,23 +54,26 @@ function drawDots(context, { points, answer: { width, height } }, scale) {
   }
 }
 
-function drawZone(context, zone, people, width, height, unit) {
-  const corners = zone.corners.map(([x, y]) => [x * width, y * height]);
+function drawOutline(context, zone, { perM2In }, width, height, unit) {
   context.beginPath();
-  corners.forEach(([x, y]) => context.lineTo(x, y));
+  zone.corners.forEach(([x, y]) => context.lineTo(x * width, y * height));
   context.closePath();
   context.lineJoin = "round";
-  if (zone.mask) {
+  if (zone.kind === "mask") {
     context.fillStyle = "rgb(12 10 18 / 72%)";
     context.fill();
   }
-  for (const [colour, thickness] of [["rgb(0 0 0 / 65%)", 5.5], [zone.colour, 2.5]]) {
+  const dense = zone.kind === "zone" ? perM2In(zone.corners) : null;
+  for (const [colour, thickness] of [["rgb(0 0 0 / 65%)", 5.5], [dense === null ? zone.colour : colourOf(dense), 2.5]]) {
     context.strokeStyle = colour;
     context.lineWidth = thickness * unit;
     context.stroke();
   }
-  const middle = [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / corners.length);
-  const words = `${zone.name} · ${zone.mask ? "not counted" : label(people)}`;
+}
+
+function drawTag(context, zone, { countIn, perM2In }, width, height, unit) {
+  const middle = [width, height].map((side, axis) => side * mean(zone.corners.map((corner) => corner[axis])));
+  const words = `${zone.name} · ${wordsFor(zone, countIn, perM2In)}`;
   context.font = `600 ${14 * unit}px ${FONT}`;
   const half = context.measureText(words).width / 2 + 10 * unit;
   context.fillStyle = FOOTER;
@@ -110,15 +115,17 @@ function write(context, words, x, y, anchor, colour) {
 /** Two digits that count, as on the colour bar. */
 export const short = (value) => String(Number(value.toPrecision(2)));
 
-/** One row a frame (or the one picture), one column a zone. */
+/** One row per frame (or the one picture), one column per zone, and another where the ground is measured. */
 export function table({ name, frames, zones: all }) {
-  const zones = all.filter((zone) => !zone.mask);
+  const zones = all.filter((zone) => zone.kind === "zone");
+  const measured = all.some((zone) => zone.kind === "ground") ? zones : [];
   const timed = frames[0]?.time !== undefined;
-  const head = [timed ? "seconds" : "picture", "people", ...zones.map((zone) => zone.name)];
+  const head = [timed ? "seconds" : "picture", "people", ...zones.map((zone) => zone.name), ...measured.map((zone) => `${zone.name} per m²`)];
   const rows = frames.map((frame) => [
     timed ? frame.time.toFixed(2) : name,
     frame.count.toFixed(2),
     ...zones.map((zone) => frame.countIn(zone.corners).toFixed(2)),
+    ...measured.map((zone) => frame.perM2In(zone.corners)?.toFixed(3) ?? ""),
   ]);
   return [head, ...rows].map((row) => row.map(quoted).join(",") + "\r\n").join("");
 }

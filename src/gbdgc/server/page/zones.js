@@ -1,4 +1,7 @@
 // Zones on the picture: drawn with a pointer or made by a button, their corners moved by pointer or arrow keys.
+// An area is a zone, a mask, in which nobody is counted, or four measured corners of the ground.
+
+import { colourOf, isGround } from "./ground.js";
 
 const COLOURS = ["#19a7c4", "#5aa51b", "#e0559a", "#d98308", "#8b7cf6", "#3f8efc"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -10,11 +13,17 @@ const HINT = "Corners can be dragged, or moved with the arrow keys.";
 const DRAWING_HINT =
   "Drag for a rectangle, or click corner after corner and end at the first one or with Enter. Esc gives up.";
 
+const KINDS = ["zone", "mask", "ground"];
+const DISTANCES = ["1–2", "2–3", "3–4", "4–1", "1–3"]; // between corners of the ground
+
 const find = (id) => document.getElementById(id);
 const clip = (value) => Math.min(Math.max(value, 0), 1);
 
-/** Keep the zones, draw them, and call `changed` whenever one is. `countIn` gives the people inside corners. */
-export function makeZones({ countIn, changed }) {
+/**
+ * Keep the zones, draw them, and call `changed` whenever one is. `countIn` gives the people inside corners, and
+ * `perM2In` those per square metre, null where the ground is not known.
+ */
+export function makeZones({ countIn, perM2In, changed }) {
   const zones = [];
   const stage = find("stage");
   let made = 0;
@@ -23,7 +32,8 @@ export function makeZones({ countIn, changed }) {
 
   function add(corners, about = {}) {
     made += 1;
-    const zone = { name: `Zone ${made}`, corners, mask: false, colour: COLOURS[(made - 1) % COLOURS.length], ...about };
+    const colour = COLOURS[(made - 1) % COLOURS.length];
+    const zone = { name: `Zone ${made}`, corners, kind: "zone", metres: [], colour, ...about };
     zones.push(zone);
     rebuild();
     changed();
@@ -132,16 +142,48 @@ export function makeZones({ countIn, changed }) {
     bin.setAttribute("aria-label", `Remove ${zone.name}`);
     bin.addEventListener("click", () => remove(zone));
     const kind = element("select");
-    kind.append(new Option("zone", ""), new Option("mask", "mask"));
-    kind.value = zone.mask ? "mask" : "";
+    kind.append(...KINDS.map((each) => new Option(each)));
+    kind.options[KINDS.indexOf("ground")].disabled = zone.corners.length !== 4;
+    kind.value = zone.kind;
     kind.setAttribute("aria-label", `What ${zone.name} is for`);
     kind.addEventListener("change", () => {
-      zone.mask = kind.value === "mask";
+      zones.filter((each) => kind.value === "ground" && each.kind === "ground").forEach((each) => (each.kind = "zone"));
+      zone.kind = kind.value;
+      rebuild();
       changed();
-      refresh();
     });
     item.append(dot, name, element("output"), kind, bin);
+    if (zone.kind === "ground") item.append(distances(zone));
     return item;
+  }
+
+  /** The fields for the distances between the corners: two make a rectangle, all five any four points. */
+  function distances(zone) {
+    const fields = element("div", "metres");
+    DISTANCES.forEach((between, index) => {
+      const field = element("label");
+      const input = element("input");
+      Object.assign(input, { type: "number", min: "0", step: "any", inputMode: "decimal", value: zone.metres[index] ?? "" });
+      input.addEventListener("input", () => {
+        zone.metres[index] = input.valueAsNumber;
+        changed();
+        refresh();
+      });
+      field.append(`${between} `, input, " m");
+      fields.append(field);
+    });
+    const help = element("p", "dim small");
+    help.textContent = "Distances between its corners, in metres. The first two are enough for a rectangle.";
+    fields.append(help);
+    return fields;
+  }
+
+  /** The ground's corners and distances, or null while they do not fit together. */
+  function ground() {
+    const zone = zones.find((each) => each.kind === "ground");
+    const metres = zone?.metres.filter((value) => value > 0) ?? [];
+    const found = zone && { corners: zone.corners, metres };
+    return found && isGround(found) ? found : null;
   }
 
   function handle(zone, index, corner) {
@@ -175,9 +217,13 @@ export function makeZones({ countIn, changed }) {
     const handles = [...find("handles").querySelectorAll(".handle")];
     const tags = [...find("handles").querySelectorAll(".tag")];
     zones.forEach((zone, index) => {
-      const number = zone.mask ? "not counted" : label(countIn(zone.corners));
-      find("zones").children[index].querySelector("output").textContent = zone.mask ? "" : number;
-      tags[index].textContent = `${zone.name} · ${number}`;
+      const dense = zone.kind === "zone" ? perM2In(zone.corners) : null;
+      const words = wordsFor(zone, countIn, perM2In);
+      const output = find("zones").children[index].querySelector("output");
+      output.textContent = zone.kind === "zone" ? words.replace(" · ", "\n") : "";
+      output.style.borderColor = tags[index].style.borderColor = dense === null ? "" : colourOf(dense);
+      tags[index].textContent = `${zone.name} · ${words}`;
+      tags[index].hidden = zone.kind === "ground"; // its corners have numbers
       at(tags[index], [0, 1].map((axis) => mean(zone.corners.map((corner) => corner[axis]))));
       keepInside(tags[index]);
       zone.corners.forEach((corner, order) => {
@@ -185,6 +231,7 @@ export function makeZones({ countIn, changed }) {
         const [x, y] = corner.map((value) => Math.round(100 * value));
         const about = `${zone.name}, corner ${order + 1} of ${zone.corners.length}: ${x} % across, ${y} % down`;
         button.setAttribute("aria-label", about);
+        button.textContent = zone.kind === "ground" ? order + 1 : "";
         at(button, corner);
       });
     });
@@ -192,7 +239,9 @@ export function makeZones({ countIn, changed }) {
   }
 
   function drawOutlines(open) {
-    const shapes = zones.flatMap((zone) => [shape("polygon", zone.corners), shape("polygon", zone.corners, zone.colour, zone.mask)]);
+    const shapes = zones.flatMap((zone) => [
+      shape("polygon", zone.corners), shape("polygon", zone.corners, zone.colour, zone.kind),
+    ]);
     if (open?.length) shapes.push(shape("polyline", open), shape("polyline", open, "#fff"));
     find("outlines").replaceChildren(...shapes);
   }
@@ -208,35 +257,44 @@ export function makeZones({ countIn, changed }) {
   function toFile() {
     const file = { relative: true, zones: {}, masks: {} };
     zones.forEach((zone) => {
-      const taken = (name) => name in file.zones || name in file.masks;
+      if (zone.kind === "ground") return;
+      const taken = (name) => name in file.zones || name in file.masks || name === "ground";
       const base = zone.name.trim() || "Zone";
       let name = base;
       for (let number = 2; taken(name); number += 1) name = `${base} ${number}`;
-      file[zone.mask ? "masks" : "zones"][name] = zone.corners.map((corner) => corner.map((value) => +value.toFixed(5)));
+      file[`${zone.kind}s`][name] = rounded(zone.corners);
     });
-    return file;
+    const measured = ground();
+    return measured ? { ...file, ground: { ...measured, corners: rounded(measured.corners) } } : file;
   }
 
   /** Take zones and masks from such a file; corners in pixels are of a picture of this size. */
   function fromFile(content, width, height) {
     const wrapped = ["zones", "masks"].some((name) => content[name] && !Array.isArray(content[name]?.[0]));
-    const { zones: own = {}, masks = {}, relative = false } = wrapped ? content : { zones: content };
+    const { zones: own = {}, masks = {}, relative = false, ground: measured } = wrapped ? content : { zones: content };
     const named = (part) => (Array.isArray(part) ? part.map(({ name, polygon }) => [name, polygon]) : Object.entries(part));
     const scale = relative ? [1, 1] : [width, height];
+    const inShares = (polygon) => polygon.map((corner) => corner.map((value, axis) => clip(value / scale[axis])));
     const read = [own, masks].flatMap((part, kind) => named(part).map(([name, polygon]) => {
-      const corners = polygon.map((corner) => corner.map((value, axis) => clip(value / scale[axis])));
+      const corners = inShares(polygon);
       if (corners.length < 3 || corners.some((corner) => corner.length !== 2 || !corner.every(Number.isFinite))) {
         throw new TypeError("a polygon needs three corners");
       }
-      return [corners, { name: String(name), mask: kind === 1 }];
+      return [corners, { name: String(name), kind: KINDS[kind] }];
     }));
+    if (measured) {
+      const patch = { corners: inShares(measured.corners), metres: measured.metres };
+      if (!isGround(patch)) throw new TypeError("no ground");
+      read.push([patch.corners, { name: "ground", kind: "ground", metres: [...patch.metres] }]);
+    }
     if (read.length === 0) throw new TypeError("no zones");
     read.forEach(([corners, about]) => add(corners, about));
   }
 
   return {
     list: zones,
-    masks: () => zones.filter((zone) => zone.mask).map((zone) => zone.corners),
+    masks: () => zones.filter((zone) => zone.kind === "mask").map((zone) => zone.corners),
+    ground,
     toFile,
     fromFile,
     refresh,
@@ -250,9 +308,17 @@ export function makeZones({ countIn, changed }) {
 }
 
 /** A number of people as it is written in zones: small ones with a decimal. */
-export const label = (people) => (people === null ? "…" : people.toFixed(people < 9.95 ? 1 : 0));
+const label = (people) => (people === null ? "…" : people.toFixed(people < 9.95 ? 1 : 0));
 
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+/** What is written beside a zone's name. */
+export function wordsFor({ kind, corners }, countIn, perM2In) {
+  if (kind !== "zone") return "not counted";
+  const dense = perM2In(corners);
+  return dense === null ? label(countIn(corners)) : `${label(countIn(corners))} · ${dense.toFixed(1)}/m²`;
+}
+
+const rounded = (corners) => corners.map((corner) => corner.map((value) => +value.toFixed(5)));
+export const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 function at(thing, [x, y]) {
   thing.style.left = `${100 * x}%`;
@@ -271,11 +337,10 @@ function element(kind, name = "") {
   return made;
 }
 
-function shape(kind, corners, colour, mask = false) {
+function shape(kind, corners, colour, name = "") {
   const made = document.createElementNS(SVG, kind);
   made.setAttribute("points", corners.map((corner) => corner.join(",")).join(" "));
+  made.setAttribute("class", colour ? name : "halo");
   if (colour) made.style.stroke = colour;
-  else made.setAttribute("class", "halo");
-  if (mask) made.setAttribute("class", "mask");
   return made;
 }

@@ -1,0 +1,64 @@
+"""`gbdgc label`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from gbdgc.cli.options import EngineName
+
+
+def label(
+    folder: Path,
+    /,
+    *,
+    weights: Path | None = None,
+    engine: EngineName | None = None,
+    host: str = "127.0.0.1",
+    port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8001,
+    token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
+    threads: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+) -> None:
+    """Label the heads in your own pictures, on a local page.
+
+    The model proposes heads; a click adds or removes one. Every change is written at once to a CSV of points in the
+    folder, labels.csv unless it has one already, which all other commands read. Stop by Ctrl-C, and continue any time.
+
+    Parameters
+    ----------
+    folder
+        The pictures, at any depth.
+    weights
+        What proposes heads: a run's folder, a model file or an exported one; the bundled model unless given.
+    engine
+        What runs the model.
+    host
+        The address to listen on; other machines can reach it only if told otherwise, such as 0.0.0.0.
+    port
+        The port; 0 takes any that is free.
+    token
+        Requests must bear it. Better given as GBDGC_TOKEN, since other users can see command lines.
+    threads
+        CPU threads that count.
+    """
+    from gbdgc.cli.serve import bind, check_token, is_local, require_server, run
+
+    require_server()
+
+    from gbdgc.counting import Counter
+    from gbdgc.data.label_file import LabelFile
+    from gbdgc.files import claim
+    from gbdgc.progress import stderr
+    from gbdgc.server import create_label_app
+    from gbdgc.server.labelling import LABELLING
+
+    token = check_token(token)
+    labels = LabelFile(folder)
+    for problem in labels.problems:
+        stderr.print(f"left out: {problem}", markup=False, soft_wrap=True)
+    with claim(folder):
+        listener = bind(host, port)
+        counter = Counter.load(weights, engine=engine, threads=threads)
+        hosts = ["127.0.0.1", "localhost", host] if is_local(host) and ":" not in host else None
+        run(create_label_app(labels, counter, token=token, hosts=hosts), LABELLING, listener, token)

@@ -23,6 +23,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Two workers with two threads each would only wait for each other. Before torch is imported, and for every
     # process that a test starts.
     os.environ["OMP_NUM_THREADS"] = "1"
+# By default Ray's workers let every other process go first, and on a busy machine a test of theirs never ends.
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (as Ray spells it)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

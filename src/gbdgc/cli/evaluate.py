@@ -69,6 +69,7 @@ def evaluate(
     from gbdgc.checkpoint import amend_model
     from gbdgc.cli.options import wrong_option
     from gbdgc.counting.tiling import check_tile
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.errors import UsageError
     from gbdgc.evaluation import PREDICTIONS, save_calibrated, write_nwpu_submission
     from gbdgc.evaluation import evaluate as run_evaluation
@@ -85,6 +86,7 @@ def evaluate(
         split = split or "test"
         _check_submission(data[0], read_as, split)
     keep_freed_memory()
+    raise_pillow_limit()
     done = run_evaluation(
         weights,
         data,

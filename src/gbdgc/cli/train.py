@@ -43,6 +43,7 @@ def train(
         The run's folder.
     """
     from gbdgc.checkpoint import read
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.memory import keep_freed_memory
     from gbdgc.progress import stderr, stdout
     from gbdgc.training import train as run_training
@@ -65,6 +66,7 @@ def train(
         arguments = ["train", config, *overrides, "--devices", str(devices), *options]
         sys.exit(run_processes(arguments, devices, max_restarts))
     keep_freed_memory()
+    raise_pillow_limit()
     first = is_first_process()  # asked before the others are started
     run = run_training(config, overrides, resume=resume, devices=devices, folder=out, budget=seconds)
     if not run.finished:

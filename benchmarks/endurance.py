@@ -8,6 +8,8 @@ their own (Linux, ``unshare``).
 
 import argparse
 import json
+import multiprocessing
+import os
 import random
 import shutil
 import signal
@@ -22,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -284,12 +287,17 @@ def write_crowd(place: Path) -> Path:
 
 def kill_trainings(place: Path, budget: Budget) -> Outcome:
     """A training that is killed at any moment goes on to the bits of one that never was."""
+    import gbdgc.training  # noqa: F401 (once, here: a process forked from this one trains at once)
+
     settings, dice, failures, kills = write_crowd(place), random.Random(3), [], 0
     epochs = 8
-    command = [*GBDGC, "train", str(settings), f"train.epochs={epochs}", "--out"]
+    begin = partial(start_training, settings, epochs)
     began = time.monotonic()
-    subprocess.run([*command, str(place / "whole")], check=True, **QUIET)
-    an_epoch = (time.monotonic() - began) / (2 * epochs)  # half of it is the start
+    first = begin(place / "whole")
+    first.join()
+    if first.exitcode:
+        raise RuntimeError((place / "whole.log").read_text())
+    an_epoch = (time.monotonic() - began) / epochs
     whole, attempt = state_of(place / "whole"), 0
     budget = budget.from_now()
     while kills < budget.number and time.monotonic() < budget.until:
@@ -298,27 +306,41 @@ def kill_trainings(place: Path, budget: Budget) -> Outcome:
         for number in range(epochs - 1):
             if kills >= budget.number or time.monotonic() > budget.until:
                 break
-            resume = ["--resume"] if (folder / "config.yaml").exists() else []
-            process = subprocess.Popen([*command, str(folder), *resume], **QUIET)
+            process = begin(folder)
             if number or dice.random() < 0.5:  # most of them in an epoch after a checkpoint
                 wait_for_change(folder / "checkpoints" / checkpoint.LAST, process)
             time.sleep(dice.uniform(0, an_epoch if number else 4 * an_epoch))
-            kills += process.poll() is None
+            kills += process.is_alive()
             process.kill()
-            process.communicate()
-        resume = ["--resume"] if (folder / "config.yaml").exists() else []
-        last = subprocess.run([*command, str(folder), *resume], **QUIET)
-        if last.returncode:
-            failures.append(f"run {attempt}: {last.stderr.decode(errors='replace')[-300:]}")
+            process.join()
+        last = begin(folder)
+        last.join()
+        if last.exitcode:
+            failures.append(f"run {attempt}: {folder.with_suffix('.log').read_text()[-300:]}")
         elif state_of(folder) != whole:
             failures.append(f"run {attempt}: resumed to other bits")
         shutil.rmtree(folder)
     return Outcome(kills, failures)
 
 
-def wait_for_change(path: Path, process: "subprocess.Popen[bytes]") -> None:
+def start_training(settings: Path, epochs: int, folder: Path) -> multiprocessing.Process:
+    """Start or resume a training in a process of its own."""
+    process = multiprocessing.get_context("fork").Process(target=train_quietly, args=(settings, epochs, folder))
+    process.start()
+    return process
+
+
+def train_quietly(settings: Path, epochs: int, folder: Path) -> None:
+    from gbdgc.training import train
+
+    log = os.open(folder.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, sys.stderr.fileno())
+    train(settings, [f"train.epochs={epochs}"], folder=folder, resume="auto")
+
+
+def wait_for_change(path: Path, process: multiprocessing.Process) -> None:
     before = path.stat().st_mtime_ns if path.exists() else 0
-    while process.poll() is None and (path.stat().st_mtime_ns if path.exists() else 0) == before:
+    while process.is_alive() and (path.stat().st_mtime_ns if path.exists() else 0) == before:
         time.sleep(0.02)
 
 
@@ -362,6 +384,8 @@ def storm(place: Path, budget: Budget) -> Outcome:
     failures: list[str] = []
     restarting, lock, done = threading.Event(), threading.Lock(), Counter[str]()
     restart_at = budget.number // 2
+    # A connection for each request, as from many clients; one client, as each would read the certificates anew.
+    client = httpx.Client(base_url=service.url, timeout=60, limits=httpx.Limits(max_keepalive_connections=0))
 
     def ask(index: int) -> None:
         if time.monotonic() > budget.until:
@@ -372,11 +396,11 @@ def storm(place: Path, budget: Budget) -> Outcome:
                 attack(service.address, dice, good)
                 verdict = "hostile"
             elif dice.random() < 0.05:
-                answer = httpx.post(f"{service.url}/v1/count", files={"image": good}, timeout=60)
+                answer = client.post("/v1/count", files={"image": good})
                 verdict = "count" if answer.status_code in {200, 503} else f"count answered {answer.status_code}"
             else:
                 path = dice.choice(("/v1/health", "/v1/health", "/v1/model", "/metrics", "/"))
-                status = httpx.get(service.url + path, timeout=30).status_code
+                status = client.get(path).status_code
                 verdict = "asked" if status == 200 else f"{path} answered {status}"
         except httpx.HTTPError as error:
             if restarting.is_set():  # cut off, or nobody there: ask again when the server is back

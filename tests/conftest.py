@@ -23,6 +23,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Two workers with two threads each would only wait for each other. Before torch is imported, and for every
     # process that a test starts.
     os.environ["OMP_NUM_THREADS"] = "1"
+# By default Ray's workers let every other process go first, and on a busy machine a test of theirs never ends.
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (as Ray spells it)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -131,10 +133,14 @@ def serving(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
 
     @contextmanager
     def run(
-        *options: str, command: tuple[str, ...] = ("serve",), port: str = "0", **environment: str
+        *options: str,
+        command: tuple[str, ...] = ("serve",),
+        port: str = "0",
+        weights: Path = model,
+        **environment: str,
     ) -> Iterator[Service]:
         log = tmp_path_factory.mktemp("service") / "log.txt"
-        start = [sys.executable, "-m", "gbdgc", *command, "--weights", str(model), "--port", port, "--threads", "1"]
+        start = [sys.executable, "-m", "gbdgc", *command, "--weights", str(weights), "--port", port, "--threads", "1"]
         with log.open("w") as errors:
             process = subprocess.Popen(
                 [*start, *options], stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | environment

@@ -73,7 +73,8 @@ def test_presets_are_found_by_name_and_a_misspelt_one_is_met_with_the_right_one(
 
 
 @pytest.mark.parametrize(
-    "name", ["sha", "shb", "qnrf", "sha_shb", "compact_sha", "compact_shb", "compact_sha_shb", "bundled", "demo"]
+    "name",
+    ["sha", "shb", "qnrf", "sha_shb", "compact_sha", "compact_shb", "compact_sha_shb", "bundled", "demo", "tune"],
 )
 def test_every_preset_loads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GBDGC_DATA", "/somewhere")
@@ -81,7 +82,7 @@ def test_every_preset_loads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config = load_config(name)
     assert isinstance(config, Config)
     assert config.name == name
-    assert name == "demo" or all(source.startswith("/somewhere/") for source in config.data.source)
+    assert name in {"demo", "tune"} or all(source.startswith("/somewhere/") for source in config.data.source)
 
 
 @pytest.mark.parametrize(("name", "k"), [("sha", 4), ("shb", 3), ("qnrf", 6), ("sha_shb", 5)])

@@ -102,7 +102,7 @@ class TrainConfig:
     """The schedule."""
 
     start: str | None = None
-    """Start from the weights of a model: a run's folder, a model file, or `default` for the bundled one. None: from
+    """Start from the weights of a model: a run's folder, a model file, or a name that `gbdgc models` lists. None: from
     ImageNet's, as `model.pretrained` says."""
     epochs: int = 200
     batch_size: int = 32

@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from gbdgc.cli import app
+from gbdgc.files import MAX_PIXELS
 from in_process import run_gbdgc
 
 COMMANDS = [name for name in app if not name.startswith("-")]
@@ -47,3 +49,12 @@ def test_an_input_that_cannot_be_used_is_named_without_a_traceback() -> None:
     assert "nowhere[1].npy" in answer.stderr
     assert "Traceback" not in answer.stderr
     assert answer.stdout == ""
+
+
+@pytest.mark.parametrize("command", [("train", "nowhere.yaml"), ("eval", "nowhere", "."), ("domains", ".")])
+def test_commands_read_as_many_pixels_of_a_tiff_as_of_other_pictures(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 500)
+    assert run_gbdgc(*command, folder=tmp_path).returncode  # there is nothing to read
+    assert Image.MAX_IMAGE_PIXELS == MAX_PIXELS

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -65,6 +66,19 @@ def test_the_input_is_never_changed(estimator):
     table = Z.copy()
     clone(estimator).fit(table).predict(table)
     assert (table == Z).all()
+
+
+def test_many_rows_are_labelled_in_chunks_in_a_fraction_of_their_memory():
+    fitted = GranularBallDomains().fit(Z)
+    many = np.tile(Z.astype(np.float32), (1000, 1))
+    tracemalloc.start()
+    try:
+        labels = np.concatenate([fitted.predict(many[start : start + 5000]) for start in range(0, len(many), 5000)])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (labels == np.tile(fitted.predict(Z.astype(np.float32)), 1000)).all()
+    assert peak < 0.25 * many.nbytes
 
 
 @every_estimator

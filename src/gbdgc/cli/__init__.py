@@ -17,6 +17,7 @@ app = App(
 )
 app.command("gbdgc.cli.count:count", help="Count people in pictures, folders, videos, cameras and streams.")
 app.command("gbdgc.cli.train:train", help="Train a counter on one source.")
+app.command("gbdgc.cli.tune:tune", help="Fit a model to your own camera by a few labelled pictures.")
 app.command(
     "gbdgc.cli.evaluate:evaluate", name="eval", help="Count labelled data sets and say how far off the counts are."
 )
@@ -29,6 +30,7 @@ app.command("gbdgc.cli.label:label", help="Label the heads in your own pictures,
 app.command("gbdgc.cli.domains:domains", help="Find the latent domains in pictures or in a table of features.")
 app.command("gbdgc.cli.data:app", name="data", help="Convert, check and look at labelled crowds, or draw some.")
 app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verify the ImageNet weights.")
+app.command("gbdgc.cli.models:models", help="List the models that come with the package.")
 app.command("gbdgc.cli.doctor:doctor", help="Say what works here, and what to do about what does not.")
 
 

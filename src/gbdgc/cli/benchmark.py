@@ -82,6 +82,7 @@ def benchmark(
     gpus
         Of each training on a cluster.
     """
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.memory import keep_freed_memory
 
     find_benchmark(name)
@@ -103,6 +104,7 @@ def benchmark(
             runs=runs,
         )
         keep_freed_memory()
+        raise_pillow_limit()
         try:
             if cluster is None:
                 run_benchmark(name, settings)

@@ -303,7 +303,7 @@ def _check_labels(
     from gbdgc.evaluation import check_labels
     from gbdgc.progress import track
 
-    counter = Counter.load(None if model == "default" else model, max_pixels=max_pixels)
+    counter = Counter.load(model, max_pixels=max_pixels)
     labelled = sum(bool(sample.count) for sample in dataset)
     fits = sorted(track(check_labels(counter, dataset), "comparing labels", total=labelled), key=lambda fit: fit.score)
     groups = []

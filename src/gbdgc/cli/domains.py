@@ -105,13 +105,15 @@ def _check_usage(source: Path, weights: Path | None, method: str, mode: str | No
 def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], NDArray[np.float32]]":
     """Return the ids of the pictures and the statistics of their features in the encoder of a model."""
     from gbdgc.checkpoint import load_model
-    from gbdgc.counting.counter import bundled_model
     from gbdgc.data import load_dataset
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.data.loading import descriptor_images
     from gbdgc.descriptors import describe
     from gbdgc.progress import track
+    from gbdgc.shipped import DEFAULT
 
-    network, info, _ = load_model(weights or bundled_model())
+    raise_pillow_limit()
+    network, info, _ = load_model(weights or DEFAULT)
     dataset = load_dataset(source)
     images = descriptor_images(dataset, size=info.get("descriptor_size", 224), batch_size=8)
     return describe(network, track(images, "describing", total=-(-len(dataset) // 8), unit="batches"))

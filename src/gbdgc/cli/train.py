@@ -28,7 +28,7 @@ def train(
     ----------
     config
         A YAML file, or a preset: sha, shb, qnrf, sha_shb, compact_sha, compact_shb, compact_sha_shb,
-        bundled, demo.
+        bundled, demo, tune.
     overrides
         Settings such as train.epochs=5.
     resume
@@ -42,6 +42,8 @@ def train(
     out
         The run's folder.
     """
+    from gbdgc.checkpoint import read
+    from gbdgc.data.images import raise_pillow_limit
     from gbdgc.memory import keep_freed_memory
     from gbdgc.progress import stderr, stdout
     from gbdgc.training import train as run_training
@@ -64,6 +66,7 @@ def train(
         arguments = ["train", config, *overrides, "--devices", str(devices), *options]
         sys.exit(run_processes(arguments, devices, max_restarts))
     keep_freed_memory()
+    raise_pillow_limit()
     first = is_first_process()  # asked before the others are started
     run = run_training(config, overrides, resume=resume, devices=devices, folder=out, budget=seconds)
     if not run.finished:
@@ -77,6 +80,8 @@ def train(
         return
     stdout.print(f"run: {run.folder}", soft_wrap=True, markup=False)
     stderr.print(f"next: gbdgc eval {run.best} DATA", soft_wrap=True, markup=False)
+    if reason := read(run.best)[1].get("doubt"):
+        stderr.print(f"doubt: {reason}", soft_wrap=True, markup=False)
 
 
 def _seconds(duration: str) -> float:

@@ -47,7 +47,10 @@ def benchmark_on_cluster(
             while waiting:
                 (ready,), _ = ray.wait(list(waiting))
                 cells = waiting.pop(ready)
-                ray.get(ready)
+                try:
+                    ray.get(ready)
+                except ray.exceptions.RayTaskError as error:
+                    raise error.cause from error  # as on one machine: an InputError stays one
                 bar.advance(shown, len(cells))
                 for task in cells:
                     stderr.print(f"done: {task}", markup=False)

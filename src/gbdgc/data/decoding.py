@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gbdgc.data.images import RGB, image_size, read_image
+from gbdgc.data.images import RGB, image_size, raise_pillow_limit, read_image
 from gbdgc.errors import InputError
 
 _SECONDS_BETWEEN_CHECKS = 0.05
@@ -109,6 +109,7 @@ def serve(descriptor: int, max_pixels: int, reduce_to: int | None) -> None:
     connection = Connection(descriptor)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # a stop of the service lets it finish what it has
+    raise_pillow_limit(max_pixels)
     _limit_memory(_SPARE_BYTES + _BYTES_PER_PIXEL * max_pixels)
     while True:
         try:

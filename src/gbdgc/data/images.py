@@ -48,7 +48,7 @@ class NotEnoughMemory(InputError):
     """A picture that may be good, but this machine has no room for its pixels now."""
 
 
-def raise_pillow_limit(max_pixels: int) -> None:
+def raise_pillow_limit(max_pixels: int = MAX_PIXELS) -> None:
     """Let Pillow decode pictures of so many pixels without a word: a switch of the whole process, for commands.
 
     Only TIFF needs it, which Pillow checks against its own limit once more.

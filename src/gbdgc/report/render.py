@@ -15,6 +15,7 @@ from markupsafe import Markup
 from gbdgc import __version__
 from gbdgc.checkpoint import model_file
 from gbdgc.counting import Counter
+from gbdgc.counting.conformal import range_text
 from gbdgc.domains.picture import PALETTE
 from gbdgc.evaluation import Row, errors
 from gbdgc.files import atomic_write
@@ -185,6 +186,7 @@ def _point(row: Row, image: str | None) -> dict[str, Any]:
         "data": row.data,
         "truth": row.truth,
         "count": round(row.count, 2),
+        "interval": None if row.low is None or row.high is None else range_text((row.low, row.high)),
         "size": f"{row.width} × {row.height}",
         "domain": row.domain,
         "novelty": None if row.novelty is None else round(row.novelty, 3),

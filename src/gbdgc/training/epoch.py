@@ -19,13 +19,15 @@ from gbdgc.data.loading import Batches, descriptor_images
 from gbdgc.descriptors import Levels, describe
 from gbdgc.domains import stability
 from gbdgc.errors import GbdgcWarning
-from gbdgc.evaluation import count_dataset, summarise
+from gbdgc.evaluation import Row, count_dataset, doubt, summarise
 from gbdgc.models import Network
 from gbdgc.runs import TrainingRun
 from gbdgc.training.state import TrainState, choose_partition, source_shares
 from gbdgc.training.step import backward, gather
 
 _EARLY_STEPS = 100
+_CHECKED = 8
+"""Training pictures that the last epoch counts where no picture was kept aside."""
 
 Descriptors = NDArray[np.float32]
 Report = Callable[[TrainState, dict[str, float]], None]
@@ -42,12 +44,14 @@ def run_epoch(state: TrainState, report: Report) -> dict[str, Any]:
     started, first = time.perf_counter(), state.step
     fit(state, report)
     images = (state.step - first) * state.config.train.batch_size
+    rows = count_kept_aside(state)
     summary = {
         "epoch": state.epoch + 1,
         "losses": {name: total / state.step for name, total in state.sums.items()},
         "images_per_second": images / (time.perf_counter() - started),
         "learning_rate": state.config.train.learning_rate * rate_factor(state, state.steps_done - 1),
-        "validation": validate(state),
+        "validation": None if state.validation is None else summarise(rows),
+        "doubt": doubt(rows),
     }
     state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
     keep_best(state, summary)
@@ -169,21 +173,25 @@ def watch_early(state: TrainState, counts_B: torch.Tensor, people_BHW: torch.Ten
     )
 
 
-def validate(state: TrainState) -> dict[str, float] | None:
-    """Count the part of the source that was kept aside, every process its share."""
-    if state.validation is None:
-        return None
-    share = state.validation[state.fabric.global_rank :: state.fabric.world_size]
+def count_kept_aside(state: TrainState) -> list[Row]:
+    """Count the part of the source that was kept aside, every process its share.
+
+    Where there is none, the last epoch counts a few training pictures: a run that learnt nothing cannot count those.
+    """
+    dataset = state.validation
+    if dataset is None:
+        dataset = state.source.dataset[: _CHECKED if state.epoch + 1 == state.config.train.epochs else 0]
+    share = dataset[state.fabric.global_rank :: state.fabric.world_size]
     sizes = {name: getattr(state.config.data, name) for name in ("max_side", "test_scale")}
     rows = everywhere(state.fabric, count_dataset(state.counting_network, share, **sizes))
     if not any(row.count for row in rows) and any(row.truth for row in rows):
         warnings.warn(
-            "the density is zero on every picture of the validation part; if the next epoch does not mend it, start a "
+            "the density is zero on every picture that was counted; if the next epoch does not mend it, start a "
             "new run with a lower train.head_learning_rate",
             GbdgcWarning,
             stacklevel=2,
         )
-    return summarise(rows)
+    return rows
 
 
 def keep_best(state: TrainState, summary: dict[str, Any]) -> None:
@@ -212,6 +220,7 @@ def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
         "test_scale": config.data.test_scale,
         "epoch": summary["epoch"],
         "validation": summary["validation"],
+        "doubt": summary["doubt"],
     }
     checkpoint.save_model(state.folder / "checkpoints" / name, state.counting_network, state.build, info, {})
 

@@ -13,7 +13,6 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from gbdgc import checkpoint
 from gbdgc.config import Config, DataConfig
-from gbdgc.counting.counter import bundled_model
 from gbdgc.data import Dataset, concatenate, load_dataset, named
 from gbdgc.data.loading import TrainingSet
 from gbdgc.domains import PARTITIONS, Partition, build_partition
@@ -203,7 +202,7 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
 
 def start_from(model: str, build: dict[str, Any], *, style: bool) -> Network:
     """Build a network with the weights of a model; a style branch, which no model has, starts afresh."""
-    trained, _, _ = checkpoint.load_model(bundled_model() if model == "default" else model)
+    trained, _, _ = checkpoint.load_model(model)
     try:
         network = build_network(**build, style=style, pretrained=trained.backbone.encoder.state_dict())
         keys = network.load_state_dict(trained.state_dict(), strict=False)

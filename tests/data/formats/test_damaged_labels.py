@@ -213,3 +213,13 @@ def test_mat_files_that_break_off_anywhere(tmp_path, compressed):
     for size in range(0, len(good), 3):
         (tmp_path / "1_ann.mat").write_bytes(good[:size])
         read_and_complain_politely(tmp_path, "ucf_cc_50")
+
+
+def test_mat_files_with_any_byte_changed(tmp_path):
+    """In a reader that trusts the type of an element, some of these end the process."""
+    Image.new("RGB", (64, 48)).save(tmp_path / "1.jpg")
+    savemat(tmp_path / "1_ann.mat", {"annPoints": np.ones((3, 2))}, do_compression=False)
+    good = (tmp_path / "1_ann.mat").read_bytes()
+    for position in range(124, len(good)):
+        (tmp_path / "1_ann.mat").write_bytes(good[:position] + b"\xc8" + good[position + 1 :])
+        read_and_complain_politely(tmp_path, "ucf_cc_50")

@@ -1,19 +1,29 @@
 """MATLAB files, version 5 and 7.3, as plain Python: a struct is a dict, a cell array a list, a matrix an array."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from struct import unpack_from
+from typing import Any
 from zlib import decompressobj
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from gbdgc.data.formats.entry import is_file
 from gbdgc.errors import InputError, as_input_error
 
+# Of version 5, which is read here: damaged files crash the process in scipy's reader.
 _MATRIX, _COMPRESSED = 14, 15
+_NUMBERS = dict(
+    zip((1, 2, 3, 4, 5, 6, 7, 9, 12, 13), ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8", "i8", "u8"), strict=True)
+)
+"""The types of elements."""
+_CELL, _STRUCT, _NUMERIC = 1, 2, range(6, 16)
+"""The classes of arrays."""
 _MOST_ARRAYS = 200
 _MOST_BYTES = 1 << 27
 """What no label file comes near: a picture of a hundred thousand heads is 1.6 MB."""
@@ -49,48 +59,83 @@ def _guess(variables: Mapping[str, Any]) -> tuple[str, str] | None:
 def _read(path: Path) -> dict[str, Any]:
     if not is_file(path):
         raise InputError(str(path), "no such label file")
-    # The two libraries raise whatever their parsers trip over: ValueError, TypeError, KeyError, zlib.error ...
+    # Whatever a parser trips over: ValueError, KeyError, StopIteration, struct.error, zlib.error, h5py's own ...
     with as_input_error(Exception, path, "not a .mat file, or a damaged one ({error})", "copy it again"):
         return _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)
 
 
 def _read_version_5(path: Path) -> dict[str, Any]:
-    content = path.read_bytes()
-    if 0 not in content[:4]:  # else it is of version 4, which has no arrays of arrays
-        _refuse_endless(content)
-    return {name: _plain(value) for name, value in loadmat(str(path)).items() if not name.startswith("__")}
-
-
-def _refuse_endless(content: bytes) -> None:
-    """Refuse a version 5 file that scipy would follow until the stack or the memory is used up.
-
-    An array within an array begins with the tag of a matrix, so counting tags bounds how deep they can be nested.
-    """
-    order: Literal["little", "big"] = "little" if content[126:128] == b"IM" else "big"
-    tag = _MATRIX.to_bytes(4, order)
-    arrays, size, position = content.count(tag), len(content), 128
-    while position + 8 <= len(content) and arrays <= _MOST_ARRAYS and size <= _MOST_BYTES:
-        kind, length = (int.from_bytes(content[position + i : position + i + 4], order) for i in (0, 4))
-        position += 8
-        if kind == _COMPRESSED:
-            inflated = decompressobj().decompress(content[position : position + length], _MOST_BYTES)
-            arrays, size = arrays + inflated.count(tag), size + len(inflated)
-        position += length
-    if arrays > _MOST_ARRAYS:
-        raise ValueError(f"more than {_MOST_ARRAYS} arrays, where labels have a handful")
-    if size > _MOST_BYTES:
+    if path.stat().st_size > _MOST_BYTES:
         raise ValueError(f"more than {_MOST_BYTES:,} bytes")
+    content = path.read_bytes()
+    if 0 in content[:4]:  # version 4, which has no arrays of arrays
+        return loadmat(str(path))
+    order = "<" if content[126:128] == b"IM" else ">"
+    allowance = iter(range(_MOST_ARRAYS))
+    variables = {}
+    for kind, data in _elements(memoryview(content)[128:], order):
+        if kind == _COMPRESSED:
+            inflater = decompressobj()
+            inflated = inflater.decompress(data, _MOST_BYTES)
+            if not inflater.eof:
+                raise ValueError(f"breaks off, or is more than {_MOST_BYTES:,} bytes")
+            kind, data = next(_elements(memoryview(inflated), order))
+        if kind == _MATRIX:
+            name, value = _array(data, order, allowance)
+            variables[name] = value
+    return variables
 
 
-def _plain(value: Any) -> Any:
-    if not isinstance(value, np.ndarray):
-        return value
-    if value.dtype.names:
-        structs = [{name: _plain(item[name]) for name in value.dtype.names} for item in value.flat]
-        return structs[0] if len(structs) == 1 else structs
-    if value.dtype == object:
-        return [_plain(item) for item in value.flat]
-    return value
+def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
+    """Yield type and content of each element; a short one has both in its eight bytes."""
+    position = 0
+    while position < len(data):
+        kind, length = unpack_from(f"{order}II", data, position)
+        start = position + 8
+        if kind >> 16:
+            kind, length, start = kind & 0xFFFF, kind >> 16, position + 4
+        if start + length > len(data):
+            raise ValueError("breaks off")
+        yield kind, data[start : start + length]
+        position = start + length
+        if kind != _COMPRESSED:
+            position += -position % 8
+
+
+def _array(data: memoryview, order: str, allowance: Iterator[int]) -> tuple[str, Any]:
+    """Return name and value of a variable, of an item of a cell array or of a field; None for texts and the like."""
+    if next(allowance, None) is None:
+        raise ValueError(f"more than {_MOST_ARRAYS} arrays, where labels have a handful")
+    if not data:
+        return "", np.zeros((0, 0))
+    parts = _elements(data, order)
+
+    def numbers() -> NDArray[Any]:
+        kind, content = next(parts, (0, data))
+        if kind not in _NUMBERS:
+            raise ValueError("no numbers where they should be")
+        return np.frombuffer(content, f"{order}{_NUMBERS[kind]}")
+
+    def arrays(number: int) -> list[Any]:
+        found = [_array(content, order, allowance)[1] for kind, content in islice(parts, number) if kind == _MATRIX]
+        if len(found) != number:
+            raise ValueError("breaks off")
+        return found
+
+    kind, shape, name = int(numbers()[0]) & 0xFF, numbers().tolist(), bytes(numbers()).decode("latin-1")
+    if kind == _CELL:
+        return name, arrays(prod(shape))
+    if kind == _STRUCT:
+        width, names = int(numbers()[0]), bytes(numbers())
+        fields = [names[at : at + width].partition(b"\0")[0].decode("latin-1") for at in range(0, len(names), width)]
+        values = arrays(prod(shape) * len(fields))
+        rows = (values[at : at + len(fields)] for at in range(0, len(values), len(fields)))
+        structs = [dict(zip(fields, row, strict=True)) for row in rows]
+        return name, structs[0] if len(structs) == 1 else structs
+    if kind not in _NUMERIC:
+        return name, None
+    stored = numbers()
+    return name, stored.astype(stored.dtype.newbyteorder("=")).reshape(shape, order="F")
 
 
 def _read_hdf5(path: Path) -> dict[str, Any]:

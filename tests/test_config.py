@@ -6,7 +6,7 @@ import pytest
 
 from gbdgc.config import Config, find_config, load_config, presets, save_config
 from gbdgc.errors import InputError, UsageError
-from gbdgc.training.state import build_partition
+from gbdgc.training.state import choose_partition
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_the_papers_presets_are_the_papers(name: str, k: int) -> None:
     assert (train.epochs, train.batch_size, train.optimizer, train.selection) == (200, 32, "adam", "last")
     assert (train.learning_rate, train.weight_decay) == (1e-5, 1e-4)
     assert (config.augmentation.crop, config.augmentation.flip, config.data.validation) == (320, 0.5, 0)
-    balls = build_partition(config).get_params()
+    balls = choose_partition(config).get_params()
     assert (balls["n_domains"], balls["n_components"], balls["split_margin"], balls["mode"]) == (k, 256, 1.05, "paper")
     assert (config.model.backbone, config.model.dim, config.model.codewords) == ("vgg16", 256, 1024)
 

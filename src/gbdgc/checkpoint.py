@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import atomic_write
 from gbdgc.models import Network, build_network
 from gbdgc.runs import BEST as BEST  # a model's name belongs to both
@@ -165,20 +165,17 @@ def amend_model(
 def model_file(path: str | os.PathLike[str]) -> Path:
     """Return the model file itself: of a run's folder the best one, and of a name the model that ships under it."""
     path = find_model(path)
-    try:
+    advice = f"give a run's folder, a model file, or one of: {', '.join(shipped_models())}"
+    with (
+        as_input_error(OSError, path, "cannot be read ({error})", advice),
+        as_input_error(FileNotFoundError, path, "no such file", advice),
+    ):
         if not path.is_dir():
             path.stat()
             return path
         for file in (TrainingRun(path).best, path / BEST):
             if file.exists():
                 return file
-    except FileNotFoundError as error:
-        names = ", ".join(shipped_models())
-        raise InputError(str(path), "no such file", f"give a run's folder, a model file, or one of: {names}") from error
-    except OSError as error:
-        raise InputError(
-            str(path), f"cannot be read ({error.strerror})", "give a run's folder or a model file"
-        ) from error
     raise InputError(
         str(path), f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed"
     )

@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="surrogateescape")  # names of files need not be text
     try:
         app(arguments)
-    except InputError as error:
+    except (InputError, FloatingPointError) as error:  # the second: a training that has diverged
         _exit_with(error)
     except ModuleNotFoundError as error:
         if (missing := missing_extra(error)) is None:
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(130)
 
 
-def _exit_with(error: InputError) -> NoReturn:
+def _exit_with(error: Exception) -> NoReturn:
     from rich.markup import escape
 
     from gbdgc.progress import stderr

@@ -55,9 +55,9 @@ def train(
             "--max-restarts", "it goes on with a run of several processes in --out", "give --devices and --out"
         )
     if devices > 1 and "LOCAL_RANK" not in os.environ:
+        from gbdgc.cli.processes import run_processes
         from gbdgc.config import load_config
         from gbdgc.training.checks import check_settings
-        from gbdgc.training.elastic import run_processes
 
         if budget is not None:
             raise UsageError("--budget", "it is measured on one process", "give train.epochs instead")

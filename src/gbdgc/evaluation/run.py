@@ -11,7 +11,7 @@ from typing import Any
 
 from gbdgc.checkpoint import model_file
 from gbdgc.counting import Counter
-from gbdgc.data import Dataset, load_dataset, unique_name
+from gbdgc.data import Dataset, load_dataset, named
 from gbdgc.errors import InputError, UsageError
 from gbdgc.evaluation.calibration import coverage
 from gbdgc.evaluation.counting import WHOLE, Unreadable, count_rows
@@ -136,12 +136,7 @@ def evaluate(
 def _named(data: Sequence[Place] | Mapping[str, Place]) -> dict[str, Place]:
     if isinstance(data, Mapping):
         return dict(data)
-    if isinstance(data, str | os.PathLike):
-        data = [data]
-    named: dict[str, Place] = {}
-    for place in data:
-        named[unique_name(place, named)] = place
-    return named
+    return named([data] if isinstance(data, str | os.PathLike) else data)
 
 
 def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:

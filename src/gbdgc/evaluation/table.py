@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.runs import Journal
 
 PREDICTIONS = "predictions.csv"
@@ -74,21 +74,17 @@ def read_table(path: str | os.PathLike[str]) -> list[Row]:
     """
     path = Path(path)
     path = path / PREDICTIONS if path.is_dir() else path
-    try:
+    with as_input_error(OSError, path, "no table of predictions that can be read ({error})"):
         path.stat()
         lines = Journal(path, COLUMNS).rows()
-    except OSError as error:
-        raise InputError(str(path), f"no table of predictions that can be read ({error})") from error
     if missing := [column for column in COLUMNS if lines and column not in lines[0]]:
         raise InputError(
             str(path), f"no column {missing[0]!r}", f"give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder"
         )
     rows = []
     for number, line in enumerate(lines, start=2):
-        try:
+        with as_input_error(ValueError, path, f"line {number} is damaged ({{error}})"):
             rows.append(_from_strings(line))
-        except ValueError as error:
-            raise InputError(str(path), f"line {number} is damaged ({error})") from error
     return rows
 
 

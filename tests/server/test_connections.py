@@ -20,12 +20,6 @@ HALF_A_HEAD = b"GET /v1/health HTTP/1.1\r\nHost: x\r\n"
 
 
 @pytest.fixture
-def trickle(connection: socket.socket, text: bytes) -> None:
-    for byte in text:
-        connection.sendall(bytes([byte]))
-        time.sleep(0.2)
-
-
 def many_files() -> Iterator[None]:
     """Let this process, which plays all clients, open as many files as the test needs."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -47,6 +41,12 @@ def in_this_process(counter: Counter, limits: Limits) -> Iterator[tuple[str, int
         finally:
             server.should_exit = True
             thread.join(30)
+
+
+def trickle(connection: socket.socket, text: bytes) -> None:
+    for byte in text:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.2)
 
 
 def is_closed(connection: socket.socket, seconds: float) -> bool:

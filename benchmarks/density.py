@@ -6,7 +6,7 @@ Run with ``python benchmarks/density.py``. All are measured side by side in this
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from gbdgc.data.density import density_map
+from gbdgc.data.density import adaptive_sigma, density_map
 from timing import fastest, verdict
 
 HEADS, HEIGHT, WIDTH, KERNEL, SIGMA = 1000, 768, 1024, 15, 4.0
@@ -32,7 +32,7 @@ def main() -> None:
         lambda: density_map(points, HEIGHT, WIDTH, kernel=KERNEL, sigma=SIGMA),
         lambda: gaussian_filter(marks, SIGMA, mode="constant", truncate=TRUNCATE),
         per_head,
-        lambda: density_map(points, HEIGHT, WIDTH, adaptive=True),
+        lambda: density_map(points, HEIGHT, WIDTH, sigma=adaptive_sigma(points)),
         lambda: density_map(points[:130], 320, 320, kernel=KERNEL, sigma=SIGMA),
         rounds=15,
     )

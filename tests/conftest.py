@@ -133,10 +133,14 @@ def serving(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
 
     @contextmanager
     def run(
-        *options: str, command: tuple[str, ...] = ("serve",), port: str = "0", **environment: str
+        *options: str,
+        command: tuple[str, ...] = ("serve",),
+        port: str = "0",
+        weights: Path = model,
+        **environment: str,
     ) -> Iterator[Service]:
         log = tmp_path_factory.mktemp("service") / "log.txt"
-        start = [sys.executable, "-m", "gbdgc", *command, "--weights", str(model), "--port", port, "--threads", "1"]
+        start = [sys.executable, "-m", "gbdgc", *command, "--weights", str(weights), "--port", port, "--threads", "1"]
         with log.open("w") as errors:
             process = subprocess.Popen(
                 [*start, *options], stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | environment

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "gbdgc"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
-    ("files", "memory"),
+    ("files", "memory", "shipped"),
     ("published", "domains", "runs", "progress"),
     ("data", "synthetic", "models", "descriptors"),
     ("methods", "checkpoint"),

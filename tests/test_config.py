@@ -6,7 +6,7 @@ import pytest
 
 from gbdgc.config import Config, find_config, load_config, presets, save_config
 from gbdgc.errors import InputError, UsageError
-from gbdgc.training.state import build_partition
+from gbdgc.training.state import choose_partition
 
 
 @pytest.fixture
@@ -73,7 +73,8 @@ def test_presets_are_found_by_name_and_a_misspelt_one_is_met_with_the_right_one(
 
 
 @pytest.mark.parametrize(
-    "name", ["sha", "shb", "qnrf", "sha_shb", "compact_sha", "compact_shb", "compact_sha_shb", "bundled", "demo"]
+    "name",
+    ["sha", "shb", "qnrf", "sha_shb", "compact_sha", "compact_shb", "compact_sha_shb", "bundled", "demo", "tune"],
 )
 def test_every_preset_loads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GBDGC_DATA", "/somewhere")
@@ -81,7 +82,7 @@ def test_every_preset_loads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config = load_config(name)
     assert isinstance(config, Config)
     assert config.name == name
-    assert name == "demo" or all(source.startswith("/somewhere/") for source in config.data.source)
+    assert name in {"demo", "tune"} or all(source.startswith("/somewhere/") for source in config.data.source)
 
 
 @pytest.mark.parametrize(("name", "k"), [("sha", 4), ("shb", 3), ("qnrf", 6), ("sha_shb", 5)])
@@ -91,7 +92,7 @@ def test_the_papers_presets_are_the_papers(name: str, k: int) -> None:
     assert (train.epochs, train.batch_size, train.optimizer, train.selection) == (200, 32, "adam", "last")
     assert (train.learning_rate, train.weight_decay) == (1e-5, 1e-4)
     assert (config.augmentation.crop, config.augmentation.flip, config.data.validation) == (320, 0.5, 0)
-    balls = build_partition(config).get_params()
+    balls = choose_partition(config).get_params()
     assert (balls["n_domains"], balls["n_components"], balls["split_margin"], balls["mode"]) == (k, 256, 1.05, "paper")
     assert (config.model.backbone, config.model.dim, config.model.codewords) == ("vgg16", 256, 1024)
 

@@ -30,8 +30,8 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def rows(text: str, source: str) -> list[list[float]]:
-    """The numbers in the lines of a table that end in a source; times such as 0:01.0 as seconds."""
-    lines = re.findall(rf"^ +([\d.: ]+?) +{source}$", text, re.MULTILINE)
+    """The numbers in the lines of a table that end in a source, without intervals; times such as 0:01.0 as seconds."""
+    lines = re.findall(rf"^ +([\d.: ]+?) +{source}$", re.sub(r" \([\d,]+–[\d,]+\)", "", text), re.MULTILINE)
     return [[float(word.replace("0:", "")) for word in line.split()] for line in lines]
 
 

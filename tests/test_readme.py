@@ -44,7 +44,7 @@ def test_the_python_runs(block: str, folder: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_count_it_shows_is_the_one_the_bundled_model_gives() -> None:
     count = gbdgc.Counter.load()(ROOT / "docs" / "plaza.jpg").count
-    shown = re.search(r"^ +([\d.]+)  docs/plaza\.jpg$", README, re.MULTILINE)
+    shown = re.search(r"^ +([\d.]+) \([\d–]+\)  docs/plaza\.jpg$", README, re.MULTILINE)
     assert shown is not None
     assert count == pytest.approx(float(shown[1]), abs=0.2)
 

@@ -25,6 +25,7 @@ _HOMES = {
     "Result": "gbdgc.counting",
     "count_on_cluster": "gbdgc.cluster",
     "train": "gbdgc.training",
+    "tune": "gbdgc.training",
     "evaluate": "gbdgc.evaluation",
 }
 

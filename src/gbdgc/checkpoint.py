@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,11 +18,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import atomic_write
 from gbdgc.models import Network, build_network
 from gbdgc.runs import BEST as BEST  # a model's name belongs to both
 from gbdgc.runs import CHECKPOINTS, TrainingRun
+from gbdgc.shipped import find_model, shipped_models
 
 LAST, PREVIOUS = "last.safetensors", "previous.safetensors"
 _FRESH = "fresh.safetensors"
@@ -149,22 +151,31 @@ def save_half(model: str | os.PathLike[str], out: Path) -> None:
     write(out, halves, info)
 
 
+def amend_model(
+    model: str | os.PathLike[str],
+    out: Path,
+    info: Mapping[str, Any],
+    tensors: Mapping[str, Tensor] = MappingProxyType({}),
+) -> None:
+    """Write a model again with more in its description, or other further tensors; all else stays as it is."""
+    before, description = read(model_file(model))
+    write(out, before | dict(tensors), description | dict(info))
+
+
 def model_file(path: str | os.PathLike[str]) -> Path:
-    """Return the model file itself: of a run's folder the best one."""
-    path = Path(path)
-    try:
+    """Return the model file itself: of a run's folder the best one, and of a name the model that ships under it."""
+    path = find_model(path)
+    advice = f"give a run's folder, a model file, or one of: {', '.join(shipped_models())}"
+    with (
+        as_input_error(OSError, path, "cannot be read ({error})", advice),
+        as_input_error(FileNotFoundError, path, "no such file", advice),
+    ):
         if not path.is_dir():
             path.stat()
             return path
         for file in (TrainingRun(path).best, path / BEST):
             if file.exists():
                 return file
-    except FileNotFoundError as error:
-        raise InputError(str(path), "no such file", "give a run's folder or a model file") from error
-    except OSError as error:
-        raise InputError(
-            str(path), f"cannot be read ({error.strerror})", "give a run's folder or a model file"
-        ) from error
     raise InputError(
         str(path), f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed"
     )

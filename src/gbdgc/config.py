@@ -16,11 +16,11 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
 from gbdgc.data.augmentation import Augmentation
-from gbdgc.errors import InputError, UsageError
+from gbdgc.errors import InputError, UsageError, as_input_error
 from gbdgc.files import atomic_write
 from gbdgc.methods import MethodOptions
 
-_NO_MATTER = (
+_NOT_IN_RESULTS = (
     "data.workers",
     "data.cache_gigabytes",
     "train.keep_epochs",
@@ -102,7 +102,7 @@ class TrainConfig:
     """The schedule."""
 
     start: str | None = None
-    """Start from the weights of a model: a run's folder, a model file, or `default` for the bundled one. None: from
+    """Start from the weights of a model: a run's folder, a model file, or a name that `gbdgc models` lists. None: from
     ImageNet's, as `model.pretrained` says."""
     epochs: int = 200
     batch_size: int = 32
@@ -151,24 +151,22 @@ class Config:
 def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Config:
     """Read a YAML file, or a preset by its name, and apply overrides such as ``train.epochs=5``."""
     path = find_config(source)
-    try:
+    with (
+        as_input_error(RecursionError, path, "nested deeper than any setting"),
+        as_input_error((OSError, ValueError), path, "not a YAML file that can be read ({error})"),
+        as_input_error((YAMLError, OmegaConfBaseException), path, "{error}"),  # with the line in their text
+    ):
         given = OmegaConf.load(path)
         keys = list(_keys(OmegaConf.to_container(given, resolve=False)))
-    except RecursionError as error:
-        raise InputError(str(path), "nested deeper than any setting") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a YAML file that can be read ({error})") from error
-    except (YAMLError, OmegaConfBaseException) as error:  # with the line in their text
-        raise InputError(f"{path}: {error}") from error
     if plain := [item for item in overrides if "=" not in item]:
-        raise UsageError(f"{plain[0]!r} is not an override; write key.sub=value, such as train.epochs=5")
+        raise UsageError("", f"{plain[0]!r} is not an override", "write key.sub=value, such as train.epochs=5")
     overridden = {item.split("=", 1)[0]: item for item in overrides}
     for key in keys:
         if advice := _unknown(key):
-            raise InputError(f"{path}: {advice}")
+            raise InputError(str(path), *advice)
     for key in overridden:
         if advice := _unknown(key):
-            raise UsageError(advice)
+            raise UsageError("", *advice)
     try:
         settings = OmegaConf.merge(given)
         parsed = OmegaConf.from_dotlist(list(overrides))
@@ -180,10 +178,11 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
     except (OmegaConfBaseException, YAMLError, TypeError, RecursionError) as error:
         setting, reason = getattr(error, "full_key", None) or "", str(error).splitlines()[0]
         if setting in overridden:
-            raise UsageError(f"{overridden[setting]}: {reason}") from error
+            raise UsageError(overridden[setting], reason) from error
+        thing = f"{path}: {setting}" if setting else str(path)
         if isinstance(error, MissingMandatoryValue):
-            reason = f"missing; write one, such as {setting}: mine"
-        raise InputError(": ".join(filter(None, (str(path), setting, reason)))) from error
+            raise InputError(thing, "missing", f"write one, such as {setting}: mine") from error
+        raise InputError(thing, reason) from error
 
 
 def save_config(config: Config, path: Path) -> None:
@@ -199,7 +198,7 @@ def settings_that_matter(config: Config) -> dict[str, Any]:
         settings |= (
             {f"{section}.{key}": content[key] for key in content} if isinstance(content, dict) else {section: content}
         )
-    return {key: value for key, value in settings.items() if key not in _NO_MATTER}
+    return {key: value for key, value in settings.items() if key not in _NOT_IN_RESULTS}
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -219,7 +218,7 @@ def find_config(source: str | os.PathLike[str]) -> Path:
         return found[str(source)]
     close = difflib.get_close_matches(str(source), found, 1)
     hint = f"did you mean {close[0]}?" if close else f"presets: {', '.join(found)}"
-    raise UsageError(f"{source}: no such file and no such preset; {hint}")
+    raise UsageError(str(source), "no such file and no such preset", hint)
 
 
 def presets() -> dict[str, Path]:
@@ -247,12 +246,12 @@ def _keys(container: Any, prefix: str = "") -> Iterable[str]:
             yield from _keys(value, f"{prefix}{key}.")
 
 
-def _unknown(key: str) -> str | None:
-    """Say what is wrong where there is no setting of that name."""
+def _unknown(key: str) -> tuple[str, str] | None:
+    """Return reason and next step where there is no setting of that name."""
     known = dict(_known_keys(Config))
     parents = (key.rsplit(".", n)[0] for n in range(1, key.count(".") + 1))
     if key in known or any(known.get(parent) for parent in parents):
         return None
     close = difflib.get_close_matches(key, known, 1, cutoff=0.5)
     hint = f"did you mean {close[0]}?" if close else "see the keys in docs/training.md"
-    return f"there is no setting {key!r}; {hint}"
+    return f"there is no setting {key!r}", hint

@@ -1,5 +1,8 @@
 """The one error that means: what you gave is wrong, and here is what to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class InputError(ValueError):
     """Something the user gave cannot be used.
@@ -26,6 +29,29 @@ class InputError(ValueError):
 
 class UsageError(InputError):
     """A command was called in a way that cannot be meant."""
+
+
+@contextmanager
+def as_input_error(
+    errors: type[Exception] | tuple[type[Exception], ...], thing: object, reason: str, next_step: str = ""
+) -> Iterator[None]:
+    """Raise what a library or the system raises as an `InputError`; "{error}" in the reason stands for its words."""
+    try:
+        yield
+    except InputError:
+        raise
+    except errors as error:
+        words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise InputError(str(thing), reason.replace("{error}", words), next_step) from error
+
+
+@contextmanager
+def noted_in(problems: list[str]) -> Iterator[None]:
+    """Add an `InputError` to the problems and go on behind the block, so that one bad input does not hide the next."""
+    try:
+        yield
+    except InputError as error:
+        problems.append(str(error))
 
 
 class GbdgcWarning(UserWarning):

@@ -13,7 +13,7 @@ from secrets import token_hex
 from tempfile import mkdtemp
 from typing import IO, Any
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 
 _PART = re.compile(r"\..+\.[0-9a-f]{12}\.part")
 _EXPORT = ".export-"
@@ -28,6 +28,15 @@ MAX_PIXELS = 200_000_000
 def natural_order(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
     """Return a sorting key in which numbers count as numbers: IMG_2 before IMG_10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", os.fspath(path))]
+
+
+def is_number(cell: str) -> bool:
+    """Tell whether a cell of a table holds a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 @contextmanager
@@ -65,10 +74,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
     """Make a folder and its parents unless they exist; return its path."""
-    try:
+    with as_input_error(OSError, path, "this folder cannot be made ({error})", "choose another"):
         Path(path).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(str(path), f"this folder cannot be made ({error.strerror})", "choose another") from error
     return Path(path)
 
 
@@ -119,17 +126,13 @@ def folder_beside(out: Path) -> Iterator[Path]:
             # Claimed by nobody, and not made just now: its process was killed.
             if locked and time.time() - leftover.stat().st_mtime > _FRESH_SECONDS:
                 shutil.rmtree(leftover)
-    try:
+    with as_input_error(OSError, out, "could not be written ({error})", "make room, or choose another folder"):
         folder = Path(mkdtemp(prefix=_EXPORT, dir=out.parent))
         try:
             with claim(folder):
                 yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    except OSError as error:
-        raise InputError(
-            str(out), f"could not be written ({error.strerror or error})", "make room, or choose another folder"
-        ) from error
 
 
 def csv_line(values: Iterable[object]) -> str:

@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from collections.abc import Callable
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # <malloc.h>
 _NEVER = -1
@@ -12,10 +13,8 @@ def give_back_freed_memory() -> None:
 
     After a large picture glibc keeps most of what it took, in case of another.
     """
-    if sys.platform.startswith("linux"):
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:  # musl has none
-            trim(0)
+    if trim := _glibc("malloc_trim"):
+        trim(0)
 
 
 def keep_freed_memory() -> None:
@@ -25,9 +24,11 @@ def keep_freed_memory() -> None:
     training makes and drops many such feature maps, each zeroed anew page by page, which takes a good part of it.
     For processes that train or evaluate: it spends memory, which counting one large picture would rather save.
     """
-    if not sys.platform.startswith("linux"):
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:  # musl has none
+    if mallopt := _glibc("mallopt"):
         mallopt(_M_MMAP_MAX, 0)
         mallopt(_M_TRIM_THRESHOLD, _NEVER)
+
+
+def _glibc(function: str) -> Callable[..., int] | None:
+    """Return a function of glibc's own; musl has none of them."""
+    return getattr(ctypes.CDLL(None), function, None) if sys.platform.startswith("linux") else None

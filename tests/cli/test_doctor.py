@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gbdgc import runs
+from gbdgc import runs, shipped
 from gbdgc.cli.doctor import EXTRAS, doctor, examine
-from gbdgc.counting import counter
 
 
 def test_a_whole_installation_is_ready(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,9 +31,9 @@ def test_what_is_missing_is_named_with_what_to_do(
 
 
 def test_without_a_model_it_ends_in_failure(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(counter, "BUNDLED", "weights/nowhere.safetensors")
+    monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
     with pytest.raises(SystemExit, match="1"):
         doctor()
     said = " ".join(capsys.readouterr().out.split())

@@ -239,11 +239,10 @@ def test_an_unknown_engine_and_a_missing_file_are_named(model: Path, tmp_path: P
 def test_the_bundled_model_is_loaded_by_default_or_its_absence_explained(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pictures: list[Picture]
 ) -> None:
-    monkeypatch.setattr("gbdgc.counting.counter.files", lambda package: tmp_path)
+    monkeypatch.setattr("gbdgc.shipped.WEIGHTS", tmp_path)
     with pytest.raises(InputError, match=r"no bundled model; train one \(docs/training\.md\) and give its run folder"):
         Counter.load()
-    (tmp_path / "weights").mkdir()
-    (tmp_path / "weights" / "bundled.safetensors").write_bytes(model.read_bytes())
+    (tmp_path / "bundled.safetensors").write_bytes(model.read_bytes())
     assert Counter.load(device="cpu")(pictures[0]).count > 0
 
 

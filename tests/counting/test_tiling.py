@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from gbdgc.checkpoint import load_model
 from gbdgc.counting import tiling
-from gbdgc.counting.counter import bundled_model
 from gbdgc.counting.engines import TorchEngine
 from gbdgc.errors import InputError
 from gbdgc.models.backbone import STRIDE
@@ -95,7 +94,7 @@ def test_pictures_of_one_size_go_together_and_stay_apart() -> None:
 
 def test_a_trained_network_counts_the_same_in_windows(pictures: list[NDArray[np.uint8]]) -> None:
     """The bundled one: what random weights make of far pixels does not fade as it does after training."""
-    engine = TorchEngine(load_model(bundled_model())[0], device="cpu")
+    engine = TorchEngine(load_model("default")[0], device="cpu")
     image = np.tile(np.concatenate(pictures[:5], axis=1), (6, 1, 1))  # 800 x 768
     whole = tiling.count_cells(engine, [image])
     windows = tiling.count_cells(engine, [image], tile=384)

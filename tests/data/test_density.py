@@ -45,7 +45,9 @@ def test_the_sum_is_the_count_whatever_the_points_window_and_stride(points, heig
 @settings(deadline=None)
 @given(crowds, sides, sides)
 def test_the_adaptive_sum_is_the_count_too(points, height, width):
-    assert total(density_map(points, height, width, adaptive=True)) == pytest.approx(len(points), rel=1e-4)
+    assert total(density_map(points, height, width, sigma=adaptive_sigma(points))) == pytest.approx(
+        len(points), rel=1e-4
+    )
 
 
 @settings(deadline=None)
@@ -84,7 +86,7 @@ def test_no_one_is_lost_where_a_million_heads_share_a_pixel():
 
 
 def test_an_empty_scene_is_all_zeros():
-    density = density_map(np.zeros((0, 2), np.float32), 30, 40, adaptive=True)
+    density = density_map(nobody := np.zeros((0, 2), np.float32), 30, 40, sigma=adaptive_sigma(nobody))
     assert density.shape == (30, 40)
     assert not density.any()
 
@@ -104,7 +106,7 @@ def test_adaptive_heads_are_wider_where_there_are_fewer():
 def test_a_head_all_alone_gets_the_given_sigma_and_doubled_labels_do_not_divide_by_zero():
     assert adaptive_sigma(np.array([[5, 5]], np.float32), lone=7.0).tolist() == [7.0]
     doubled = np.array([[5, 5], [5, 5]], np.float32)
-    assert total(density_map(doubled, 20, 20, adaptive=True)) == pytest.approx(2, rel=1e-6)
+    assert total(density_map(doubled, 20, 20, sigma=adaptive_sigma(doubled))) == pytest.approx(2, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +140,7 @@ def test_every_map_of_shanghaitech_sums_to_its_count(part, heads):
     dataset = load_dataset(Path(os.environ["GBDGC_DATA"]) / "ShanghaiTech" / part)
     for sample in dataset:
         for stride, adaptive in [(1, False), (4, False), (1, True)]:
-            density = density_map(sample.points, sample.height, sample.width, stride=stride, adaptive=adaptive)
+            sigma = adaptive_sigma(sample.points) if adaptive else 4.0
+            density = density_map(sample.points, sample.height, sample.width, stride=stride, sigma=sigma)
             assert total(density) == pytest.approx(sample.count, rel=1e-4), sample.id
     assert sum(sample.count for sample in dataset) == heads

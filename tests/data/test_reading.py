@@ -1,8 +1,11 @@
 import json
+from types import SimpleNamespace
 
 import pytest
+from PIL import Image
 
 from gbdgc.data import READERS, load_dataset
+from gbdgc.data.formats.entry import Entry
 from gbdgc.errors import InputError
 
 
@@ -65,3 +68,21 @@ def test_every_reader_says_of_an_empty_folder_and_of_a_foreign_file_what_it_want
         assert READERS[name].looks_like(path) is None
         with pytest.raises(InputError):
             load_dataset(path, format=name)
+
+
+def test_a_format_is_added_by_one_line(tmp_path, monkeypatch):
+    def read(path, problems):
+        for line in (path / "heads.txt").read_text().splitlines():
+            name, x, y = line.split()
+            yield Entry(name, path / f"{name}.png", lambda x=x, y=y: [[float(x), float(y)]])
+
+    def looks_like(path):
+        return "heads.txt" if (path / "heads.txt").is_file() else None
+
+    Image.new("RGB", (8, 6)).save(tmp_path / "a.png")
+    (tmp_path / "heads.txt").write_text("a 3 2.5\n")
+    monkeypatch.delitem(READERS, "folder")  # which takes any pictures, and stands last
+    monkeypatch.setitem(READERS, "heads", SimpleNamespace(TITLE="Heads", looks_like=looks_like, read=read))
+    dataset = load_dataset(tmp_path, format="heads")
+    assert dataset.by_id("a").points.tolist() == [[3, 2.5]]
+    assert load_dataset(tmp_path).format == "heads"

@@ -15,6 +15,18 @@ crowds = st.integers(0, 30).flatmap(
 )
 
 
+def resize(image, points, width, height):
+    """Bring the whole picture to a size, as a crop of all of it."""
+    whole = Box(0, 0, image.shape[1], image.shape[0])
+    return transforms.resized_crop(image, points, whole, width, height)
+
+
+def random_crop(image, points, size, random, scale=(1.0, 1.0)):
+    """Crop as training does."""
+    box = transforms.random_box(image, size, random, scale)
+    return transforms.resized_crop(image, points, box, size, size)
+
+
 def marked_picture(width, height, random, spacing=24.0):
     """Draw one soft white mark for each of a few heads that stand apart, each exactly on its head."""
     columns = np.arange(spacing, width - spacing / 2, spacing)
@@ -54,7 +66,7 @@ def test_the_marks_of_these_tests_are_where_their_points_are():
 @given(seeds, st.floats(0.5, 3))
 def test_points_stay_on_their_heads_when_resized(seed, factor):
     image, points = marked_picture(140, 100, np.random.default_rng(seed))
-    image, moved = transforms.resize(image, points, round(140 * factor), round(100 * factor))
+    image, moved = resize(image, points, round(140 * factor), round(100 * factor))
     assert len(moved) == len(points)
     assert_points_are_on_their_marks(image, moved, scale=factor)
 
@@ -73,7 +85,7 @@ def test_points_stay_on_their_heads_when_flipped(seed):
 def test_points_stay_on_their_heads_in_a_random_crop(seed, scale):
     random = np.random.default_rng(seed)
     image, points = marked_picture(220, 160, random)
-    image, kept = transforms.random_crop(image, points, 90, random, scale)
+    image, kept = random_crop(image, points, 90, random, scale)
     assert image.shape == (90, 90, 3)
     assert_points_are_on_their_marks(image, kept, scale=scale[0], margin=15)
 
@@ -81,14 +93,14 @@ def test_points_stay_on_their_heads_in_a_random_crop(seed, scale):
 def test_a_picture_smaller_than_the_crop_is_enlarged_with_its_points():
     random = np.random.default_rng(3)
     image, points = marked_picture(120, 80, random)
-    image, kept = transforms.random_crop(image, points, 160, random)
+    image, kept = random_crop(image, points, 160, random)
     assert image.shape == (160, 160, 3)
     assert_points_are_on_their_marks(image, kept, scale=2, margin=15)
 
 
 def test_a_picture_enlarged_to_fit_a_crop_is_seen_from_top_to_bottom():
     points = np.array([[20, 0], [20, 39.9]], np.float32)
-    _, kept = transforms.random_crop(np.zeros((40, 40, 3), np.uint8), points, 160, np.random.default_rng(0))
+    _, kept = random_crop(np.zeros((40, 40, 3), np.uint8), points, 160, np.random.default_rng(0))
     assert kept[:, 1] == pytest.approx([0, 159.6], abs=1e-3)
 
 
@@ -120,7 +132,7 @@ def test_flipping_a_picture_flips_its_density_map(points):
 @given(crowds, seeds, st.integers(8, 100))
 def test_every_head_of_a_crop_lies_in_it(points, seed, size):
     image = np.zeros((60, 61, 3), np.uint8)
-    _, kept = transforms.random_crop(image, points, size, np.random.default_rng(seed), (0.3, 3))
+    _, kept = random_crop(image, points, size, np.random.default_rng(seed), (0.3, 3))
     assert kept.dtype == np.float32
     assert (kept >= 0).all()
     assert (np.floor(kept) < size).all()
@@ -131,7 +143,7 @@ def test_a_scaled_crop_is_the_crop_of_the_scaled_picture():
     image = random.integers(0, 256, (90, 120, 3), dtype=np.uint8)
     points = (random.random((50, 2)) * (120, 90)).astype(np.float32)
     for factor in (0.4, 1.5):
-        whole, all_points = transforms.resize(image, points, round(120 * factor), round(90 * factor))
+        whole, all_points = resize(image, points, round(120 * factor), round(90 * factor))
         expected = transforms.crop(whole, all_points, 6, 3, 24, 24)
         box = Box(6 / factor, 3 / factor, 24 / factor, 24 / factor)
         image_part, kept = transforms.resized_crop(image, points, box, 24, 24)

@@ -4,11 +4,7 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
-from gbdgc.domains.balls import DivisionRules, on_grid
-from gbdgc.domains.equations import (
-    TIE,
+from equations import (
     Array,
     center,
     child_compactness,
@@ -21,6 +17,10 @@ from gbdgc.domains.equations import (
     weighted_distance,
     within_scatter,
 )
+from numpy.typing import NDArray
+
+from gbdgc.domains.balls import DivisionRules, on_grid
+from gbdgc.domains.kernels import TIE
 
 
 @dataclass(frozen=True, eq=False)

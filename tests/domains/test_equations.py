@@ -1,9 +1,8 @@
 """Each equation against the numbers one gets by hand."""
 
+import equations as eq
 import numpy as np
 import pytest
-
-from gbdgc.domains import equations as eq
 
 SQUARE = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 4.0], [2.0, 4.0]])
 

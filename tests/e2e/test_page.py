@@ -1,5 +1,6 @@
 """The page in a real browser, against a real server: what a visitor does, and what they then see."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -12,6 +13,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 from playwright.sync_api import Browser, expect
+
+from gbdgc.evaluation import Row, save_calibrated
 
 PATIENCE = 60_000
 
@@ -78,8 +81,28 @@ def test_an_uploaded_picture_gets_its_number_overlay_and_trust(visit: Any, servi
     answer = httpx.post(f"{service.url}/v1/count", files={"image": street["buffer"]}, timeout=60).json()
     assert seen_count(page) == round(answer["count"])
     expect(page.locator("#detail")).to_contain_text("street.png · 160 × 128")
-    expect(page.locator("#trust")).to_contain_text("trained on")
+    expect(page.locator("#interval")).to_be_hidden()  # this model is not calibrated
+    expect(page.locator("#trust")).to_be_visible(visible=bool(answer["warnings"]))
     expect(page.locator("#square")).to_have_text("people per 10 × 10 pixels")
+
+
+def test_the_interval_stands_below_the_number_and_beside_each_zone(
+    visit: Any, serving: Callable[..., Any], model: Path, street: Any, tmp_path: Path
+) -> None:
+    rows = [Row(str(n), 40 + 3 * n, 50.0 + 2 * n, 160, 128, novelty=n / 30) for n in range(30)]
+    save_calibrated(model, tmp_path / "calibrated.safetensors", rows, None)
+    with serving(weights=tmp_path / "calibrated.safetensors") as service:
+        page = visit(service.url)
+        upload(page, street)
+        zone = {"relative": True, "zones": {"middle": [[0.25, 0.25], [0.75, 0.25], [0.75, 0.75], [0.25, 0.75]]}}
+        asked = {"image": street["buffer"]}, {"zones": json.dumps(zone)}
+        answer = httpx.post(f"{service.url}/v1/count", files=asked[0], data=asked[1], timeout=60).json()
+        seen_count(page)
+        low, high = (f"{round(end):,}" for end in answer["interval"])
+        expect(page.locator("#interval")).to_have_text(f"{low}–{high} in nine of ten cases")
+        page.click("#rectangle")
+        low, high = (f"{round(end):,}" for end in answer["zone_intervals"]["middle"])
+        expect(page.locator("#zones output")).to_have_text(re.compile(rf"^[\d.]+ {low}–{high}$"))
 
 
 def test_the_slider_sets_the_opacity_also_by_keyboard(visit: Any, street: Any) -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gbdgc.evaluation import METRICS, Row, compare, errors, full_summary, summarise
+from gbdgc.evaluation import METRICS, Row, compare, doubt, errors, full_summary, summarise
 
 
 def row(truth: int | None, count: float, id: str = "", side: int = 100, **more: object) -> Row:
@@ -72,3 +72,14 @@ def test_runs_are_compared_on_the_pictures_that_both_have() -> None:
     assert gains["images"] == 2
     assert gains["mae"]["value"] == pytest.approx(3.0)
     assert compare(other, mine)["mae"]["value"] == pytest.approx(-3.0)
+
+
+def test_counts_that_are_no_better_than_one_number_are_told() -> None:
+    truths = [20, 60, 110, 180, 350]
+    assert doubt([row(truth, truth * 1.2) for truth in truths]) is None
+    assert doubt([row(truth, 52.0 + truth / 300) for truth in truths]) == (
+        "all counts are about 52, where there are 20 to 350 people"
+    )
+    assert "worse than always saying 144, the mean" in str(doubt([row(truth, 400.0 - truth) for truth in truths]))
+    assert doubt([row(truth, 52.0) for truth in truths[:4]]) is None, "too few to tell"
+    assert doubt([row(50, 20.0)] * 6) is None, "nothing to tell apart"

@@ -62,8 +62,8 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def ladder(monkeypatch: pytest.MonkeyPatch, *rungs: object) -> None:
-    monkeypatch.setattr(weights, "RUNGS", rungs)
+def ladder(monkeypatch: pytest.MonkeyPatch, *sources: object) -> None:
+    monkeypatch.setattr(weights, "SOURCES", sources)
 
 
 def test_a_file_that_is_given_is_used_and_nothing_else_is_asked(
@@ -194,7 +194,7 @@ def test_when_nothing_helps_the_error_lists_what_was_tried(cache: Path, monkeypa
 def test_two_processes_at_once_leave_one_whole_file(tmp_path: Path, lite: dict[str, torch.Tensor]) -> None:
     program = (
         "import sys; from pathlib import Path; from gbdgc.models import weights\n"
-        "weights.RUNGS = (lambda *_: Path(sys.argv[1]),)\n"
+        "weights.SOURCES = (lambda *_: Path(sys.argv[1]),)\n"
         "print(weights.fetch('compact'))"
     )
     command = [sys.executable, "-c", program, str(place(tmp_path, lite))]

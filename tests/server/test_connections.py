@@ -20,6 +20,12 @@ HALF_A_HEAD = b"GET /v1/health HTTP/1.1\r\nHost: x\r\n"
 
 
 @pytest.fixture
+def trickle(connection: socket.socket, text: bytes) -> None:
+    for byte in text:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.2)
+
+
 def many_files() -> Iterator[None]:
     """Let this process, which plays all clients, open as many files as the test needs."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -77,14 +83,8 @@ def test_health_answers_while_idle_and_half_sent_connections_flood_the_service(s
 def test_a_head_that_does_not_come_ends_the_connection_however_it_trickles(counter: Counter) -> None:
     with in_this_process(counter, Limits(head_seconds=1.5)) as address, ExitStack() as stack:
         silent, trickling = (stack.enter_context(socket.create_connection(address)) for _ in range(2))
-
-        def trickle() -> None:
-            for byte in HALF_A_HEAD + b"x" * 300:
-                trickling.sendall(bytes([byte]))
-                time.sleep(0.2)
-
         with pytest.raises(ConnectionError):  # long before the minute that all of it would take
-            trickle()
+            trickle(trickling, HALF_A_HEAD + b"x" * 300)
         assert is_closed(silent, 30)
 
 

@@ -266,7 +266,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
     tiny_config: MakeConfig, tmp_path: Path
 ) -> None:
     config = tiny_config(train__learning_rate=1e30, train__epochs=9, train__checkpoint_seconds=0)
-    with pytest.raises(InputError, match=r"not finite at epoch .* pictures: \d\d, .*learning_rate"):
+    with pytest.raises(FloatingPointError, match=r"not finite at epoch .* pictures: \d\d, .*learning_rate"):
         train(config, folder=tmp_path / "run")
     tensors, _ = checkpoint.read(tmp_path / "run" / "checkpoints" / checkpoint.LAST)
     assert all(torch.isfinite(tensor).all() for tensor in tensors.values() if tensor.is_floating_point())
@@ -283,7 +283,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
         ({"train__precision": "half"}, "train.precision=half: not a precision; choose one of auto, 32-true"),
         ({"data__workers": -1}, "data.workers=-1"),
         ({"data__source": ["nowhere"]}, "nowhere: no such file or folder; give data.source=PATH, or set GBDGC_DATA"),
-        ({"method__name": "magic"}, "method 'magic': there is no such method; choose one of gbdgc, erm"),
+        ({"method__name": "magic"}, "method 'magic': there is no such method; choose one of gbdgc, mixing, erm"),
         ({"discovery__partition": "bals"}, "discovery.partition=bals: there is no such partition; choose one of balls"),
         ({"train__precision": "16-mixed"}, "train.precision=16-mixed: 16 bits need a graphics card"),
         ({"data__repeats": 0}, "data.repeats=0: at least one crop"),

@@ -8,7 +8,6 @@ import torch
 
 from gbdgc import checkpoint
 from gbdgc.config import Config
-from gbdgc.counting.counter import bundled_model
 from gbdgc.errors import InputError
 from gbdgc.training import train
 from gbdgc.training.run import make_fabric
@@ -27,7 +26,7 @@ def test_a_run_starts_where_another_ended(tiny_config: Callable[..., Config], tm
 def test_the_bundled_model_is_called_default_and_keeps_its_frozen_blocks(
     tiny_config: Callable[..., Config], tmp_path: Path
 ) -> None:
-    build = checkpoint.read(bundled_model())[1]["build"]
+    build = checkpoint.read(checkpoint.model_file("default"))[1]["build"]
     shape = {f"model__{key}": "null" if build[key] is None else build[key] for key in ("dim", "codewords")}
     options = {"method__name": "erm", "model__options": "{frozen_blocks: 3}", **shape}
     config = tiny_config(**options, train__start="default")

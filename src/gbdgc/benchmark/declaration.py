@@ -83,8 +83,7 @@ class Benchmark:
     name: str
     """Of the command, of the folder of its results, and of the published table beside it."""
     caption: str
-    question: str
-    """What it asks, in a few words for the help."""
+    """Of the table, and in the help."""
     variants: Variants | Callable[[int], Variants]
     """The rows, under the names that the published ones have; or from the number of training pictures to the rows."""
     pairs: Callable[[Sequence[str]], Pairs]

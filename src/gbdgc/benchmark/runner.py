@@ -16,7 +16,7 @@ from gbdgc.benchmark.declaration import Cell, Job, Settings
 from gbdgc.benchmark.layout import Table, check_one_setting_per_cell
 from gbdgc.benchmark.protocol import file_name
 from gbdgc.benchmark.tables import find_benchmark
-from gbdgc.errors import InputError, UsageError
+from gbdgc.errors import InputError, UsageError, as_input_error
 from gbdgc.files import atomic_write
 from gbdgc.progress import stderr
 from gbdgc.runs import TrainingRun
@@ -56,7 +56,9 @@ class Task(NamedTuple):
     @property
     def run_folder(self) -> Path:
         """Where its training lies; cells that share one cannot run side by side."""
-        return Path(self.settings.runs) / f"{file_name(self.job.source)}-seed{self.seed}-{_fingerprint(self.config)}"
+        trained = json.dumps(_settings(self.config), sort_keys=True)
+        fingerprint = hashlib.sha256(trained.encode()).hexdigest()[:12]
+        return Path(self.settings.runs) / f"{file_name(self.job.source)}-seed{self.seed}-{fingerprint}"
 
     def __str__(self) -> str:
         where = f" → {self.target}" if self.target else ""
@@ -123,10 +125,8 @@ def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
     folder = cells_folder(out, benchmark)
     cells = []
     for path in sorted(folder.glob("*.json")):
-        try:
+        with as_input_error(ValueError, path, "not a result ({error})", "delete it and run the benchmark again"):
             cells.append(json.loads(path.read_text(encoding="utf-8")))
-        except ValueError as error:
-            raise InputError(str(path), f"not a result ({error})", "delete it and run the benchmark again") from error
     if not cells:
         raise InputError(str(folder), "no results yet", "run the benchmark first")
     return cells
@@ -196,7 +196,3 @@ def _settings(config: "Config") -> dict[str, Any]:
     from gbdgc.config import settings_that_matter
 
     return {key: value for key, value in settings_that_matter(config).items() if key not in _OF_THE_CELL}
-
-
-def _fingerprint(config: "Config") -> str:
-    return hashlib.sha256(json.dumps(_settings(config), sort_keys=True).encode()).hexdigest()[:12]

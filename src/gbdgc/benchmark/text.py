@@ -82,12 +82,11 @@ def to_markdown(tables: Sequence[Table]) -> str:
     return "\n".join(_markdown(table) for table in tables)
 
 
-def to_latex(tables: Sequence[Table]) -> str:
-    r"""Return tables for a paper, by booktabs; the headings span their columns as in the original."""
-    return "\n".join(_latex(table) for table in tables)
-
-
-FORMS: dict[str, Callable[[Sequence[Table]], str]] = {"csv": to_csv, "markdown": to_markdown, "latex": to_latex}
+FORMS: dict[str, Callable[[Sequence[Table]], str]] = {
+    "csv": to_csv,
+    "markdown": to_markdown,
+    "latex": lambda tables: "\n".join(map(_latex, tables)),
+}
 _SUFFIXES = {"csv": ".csv", "markdown": ".md", "latex": ".tex"}
 
 
@@ -135,6 +134,7 @@ def _one_line(column: Column) -> str:
 
 
 def _latex(table: Table) -> str:
+    """Return a table for a paper, by booktabs; the headings span their columns as in the original."""
     first = len(table.heads) + 1
     lines = [r"\begin{table}", rf"\caption{{{_tex(table.caption)}. {_tex('. '.join(table.notes))}.}}", r"\centering"]
     lines += [rf"\begin{{tabular}}{{{'l' * len(table.heads)}{'r' * len(table.columns)}}}", r"\toprule"]

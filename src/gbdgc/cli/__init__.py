@@ -17,6 +17,7 @@ app = App(
 )
 app.command("gbdgc.cli.count:count", help="Count people in pictures, folders, videos, cameras and streams.")
 app.command("gbdgc.cli.train:train", help="Train a counter on one source.")
+app.command("gbdgc.cli.tune:tune", help="Fit a model to your own camera by a few labelled pictures.")
 app.command(
     "gbdgc.cli.evaluate:evaluate", name="eval", help="Count labelled data sets and say how far off the counts are."
 )
@@ -29,6 +30,7 @@ app.command("gbdgc.cli.label:label", help="Label the heads in your own pictures,
 app.command("gbdgc.cli.domains:domains", help="Find the latent domains in pictures or in a table of features.")
 app.command("gbdgc.cli.data:app", name="data", help="Convert, check and look at labelled crowds, or draw some.")
 app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verify the ImageNet weights.")
+app.command("gbdgc.cli.models:models", help="List the models that come with the package.")
 app.command("gbdgc.cli.doctor:doctor", help="Say what works here, and what to do about what does not.")
 
 
@@ -38,7 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="surrogateescape")  # names of files need not be text
     try:
         app(arguments)
-    except InputError as error:
+    except (InputError, FloatingPointError) as error:  # the second: a training that has diverged
         _exit_with(error)
     except ModuleNotFoundError as error:
         if (missing := missing_extra(error)) is None:
@@ -52,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(130)
 
 
-def _exit_with(error: InputError) -> NoReturn:
+def _exit_with(error: Exception) -> NoReturn:
     from rich.markup import escape
 
     from gbdgc.progress import stderr

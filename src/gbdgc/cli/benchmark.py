@@ -1,5 +1,6 @@
 """`gbdgc benchmark`."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,11 +15,11 @@ from gbdgc.benchmark.text import to_rich
 from gbdgc.errors import InputError, UsageError
 from gbdgc.progress import stderr, stdout
 
-_QUESTIONS = "; ".join(f"{each.name}: {each.question}" for each in BENCHMARKS.values())
+_CAPTIONS = "; ".join(f"{each.name}: {each.caption[:1].lower()}{each.caption[1:]}" for each in BENCHMARKS.values())
 
 
 def benchmark(
-    name: Annotated[str, Parameter(help=f"The table. {_QUESTIONS}.")],
+    name: Annotated[str, Parameter(help=f"The table. {_CAPTIONS}.")],
     /,
     *overrides: str,
     data: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
@@ -146,7 +147,6 @@ def _places(given: list[str]) -> dict[str, str]:
 
 
 def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise UsageError(f"--seeds {text}", "write whole numbers with commas between, such as 0,1,2") from error
+    if not re.fullmatch(r"\d+(,\d+)*", text.replace(" ", "")):
+        raise UsageError(f"--seeds {text}", "write whole numbers with commas between, such as 0,1,2")
+    return [int(part) for part in text.split(",")]

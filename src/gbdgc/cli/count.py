@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from gbdgc.cli.options import EngineName, Flag, wrong_option
+from gbdgc.cli.options import EngineName, Flag, Weights, wrong_option
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import MAX_PIXELS
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def count(
     *sources: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    weights: Path | None = None,
+    weights: Weights = None,
     engine: EngineName | None = None,
     tile: int | None = None,
     zones: Path | None = None,
@@ -55,7 +55,7 @@ def count(
         Pictures, folders, patterns ("cam*/*.jpg"), videos, cameras (0), streams (rtsp://...), or - for a list of
         these on stdin, one per line.
     weights
-        A run's folder, a model file or an exported one; the bundled model unless given.
+        A run's folder, a model file, an exported one, or a name from `gbdgc models`; the default one unless given.
     engine
         What runs the network.
     tile
@@ -108,6 +108,7 @@ def count(
     from gbdgc.counting.video import HALF_LIFE, parse_every, public_name
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.progress import progress_bar, stderr, stdout
+    from gbdgc.shipped import find_model
 
     with wrong_option():
         interval = parse_every(every)
@@ -126,7 +127,7 @@ def count(
         counter = Counter.load(weights, engine=engine, max_pixels=max_pixels, **options)
     settings = {
         "sources": [public_name(source) for source in sources],
-        "weights": None if weights is None else str(weights.resolve()),
+        "weights": None if weights is None else str(find_model(weights).resolve()),
         "engine": counter.engine.name,
         "tile": counter.tile,
         "zones": {area.name: area.settings() for area in areas},

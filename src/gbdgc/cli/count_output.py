@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import Progress, TaskID
 
 from gbdgc.counting import Failure, Outcome, Result, Video
+from gbdgc.counting.conformal import range_text
 from gbdgc.counting.ground import crowding
 from gbdgc.counting.overlay import clock
 from gbdgc.counting.sinks import FILES, PER_M2, ZONE, Record, ResultsFolder, flat
@@ -21,8 +22,7 @@ from gbdgc.progress import stderr
 Format = Literal["table", "json", "csv"]
 Printer = Callable[[Record], None]
 
-_NARROWEST = 8
-_WITH_COLOUR = 11
+_NARROWEST, _WITH_COLOUR, _WITH_INTERVAL = 8, 11, 20
 _ANSI = {"green": "32", "yellow": "33", "orange": "38;5;208", "red": "1;31"}
 
 
@@ -139,21 +139,28 @@ class _Table:
             for name in names
         }
         self._begun = False
+        self._widths: dict[str, int] = {}
 
     def __call__(self, record: Record) -> None:
+        intervals = {ZONE + name: interval for name, interval in record["zone_intervals"].items()}
+        intervals |= {"people": record["interval"]} if record["interval"] else {}
         if not self._begun:
+            for name, title in self._titles.items():
+                # A model has intervals for all its counts, or for none.
+                narrowest = (
+                    _WITH_COLOUR if name.startswith(PER_M2) else _WITH_INTERVAL if name in intervals else _NARROWEST
+                )
+                self._widths[name] = max(narrowest, len(title))
             self._print(self._titles, "source")
             self._begun = True
         counts = flat(record) | {"people": record["count"]}
         values = {name: _number(name, counts[name]) for name in self._titles if name != "time"}
+        values |= {name: f"{values[name]} ({range_text(interval)})" for name, interval in intervals.items()}
         values["time"] = "" if record["time"] is None else clock(record["time"], tenths=True)
         self._print(values, visible(record["source"]))
 
     def _print(self, values: Mapping[str, str], source: str) -> None:
-        cells = []
-        for name, title in self._titles.items():
-            narrowest = _WITH_COLOUR if name.startswith(PER_M2) else _NARROWEST
-            cells.append(f"{values[name]:>{max(narrowest, len(title))}}")
+        cells = (f"{values[name]:>{width}}" for name, width in self._widths.items())
         print(*(_coloured(cell) for cell in cells), source, sep="  ", flush=True)
 
 

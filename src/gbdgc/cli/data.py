@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
@@ -127,7 +127,7 @@ def check(
         "format": dataset.format,
         "images": len(dataset),
         "wrong": wrong,
-        "findings": [_finding_to_dict(finding) for finding in findings],
+        "findings": [{**asdict(finding), "wrong": finding.wrong} for finding in findings],
         **({"label_scores": {fit.sample.id: round(fit.score, 3) for fit in fits}} if model else {}),
         "contact_sheet": str(folder / "contact_sheet.html"),
     }
@@ -191,6 +191,7 @@ def show(
     summaries, bins, tags = summarise_splits(dataset), histogram(dataset), tag_counts(dataset)
     folder = _run_folder("data-show", data, out)
     chosen = across_counts(dataset, images)
+    part = "all of them," if len(chosen) == len(dataset) else f"{len(chosen)} of {len(dataset):,}, at equal steps"
     total = list(summaries.values())[-1]
     facts = {
         "format": dataset.format,
@@ -203,7 +204,7 @@ def show(
         folder / "contact_sheet.html",
         data.resolve().name,
         facts,
-        [Section("Pictures", _what_is_shown(len(chosen), dataset), [Group([sample]) for sample in chosen])],
+        [Section("Pictures", f"{part} from the emptiest to the fullest", [Group([each]) for each in chosen])],
         bars=[Bar(each.label, each.images) for each in bins],
         max_pixels=max_pixels,
     )
@@ -302,7 +303,7 @@ def _check_labels(
     from gbdgc.evaluation import check_labels
     from gbdgc.progress import track
 
-    counter = Counter.load(None if model == "default" else model, max_pixels=max_pixels)
+    counter = Counter.load(model, max_pixels=max_pixels)
     labelled = sum(bool(sample.count) for sample in dataset)
     fits = sorted(track(check_labels(counter, dataset), "comparing labels", total=labelled), key=lambda fit: fit.score)
     groups = []
@@ -322,10 +323,6 @@ def _check_labels(
     return fits, wrong, [Section("Labels that fit their picture least", text, groups)] if groups else []
 
 
-def _finding_to_dict(finding: "Finding") -> dict[str, Any]:
-    return {**asdict(finding), "wrong": finding.wrong}
-
-
 def _finding_sections(findings: Sequence["Finding"], dataset: "Dataset") -> list["Section"]:
     from gbdgc.data.checking import KINDS, by_kind
     from gbdgc.data.contact_sheet import Group, Section
@@ -342,9 +339,3 @@ def _finding_sections(findings: Sequence["Finding"], dataset: "Dataset") -> list
             Section(title, KINDS[kind].advice, groups, f"and {more} more, in findings.json" if more else "")
         )
     return sections
-
-
-def _what_is_shown(number: int, dataset: "Dataset") -> str:
-    if number == len(dataset):
-        return "all of them, from the emptiest to the fullest"
-    return f"{number} of {len(dataset):,}, at equal steps from the emptiest to the fullest"

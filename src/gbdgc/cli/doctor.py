@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import NamedTuple
@@ -108,10 +109,9 @@ def _extras() -> Iterator[Check]:
 
 def packages_of(extra: str) -> list[str]:
     """Return the packages that an extra brings; none where gbdgc runs without being installed."""
-    try:
+    wanted: list[str] = []
+    with suppress(PackageNotFoundError):
         wanted = requires("gbdgc") or []
-    except PackageNotFoundError:
-        return []
     matches = (re.match(rf"([\w.-]+).*;.*extra == ['\"]{extra}['\"]", requirement) for requirement in wanted)
     return [match[1] for match in matches if match]
 

@@ -8,13 +8,10 @@ from cyclopts.validators import Number
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
     from rich.table import Table
 
-    from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
-
-    Estimator = GranularBallDomains | KMeansDomains | RandomDomains
+    from gbdgc.domains import Partition
 
 LABELS = "labels.csv"
 
@@ -55,6 +52,7 @@ def domains(
 
     from gbdgc.cli.feature_table import read_feature_table
     from gbdgc.errors import GbdgcWarning, InputError
+    from gbdgc.files import atomic_write
     from gbdgc.progress import stderr, stdout
     from gbdgc.runs import new_run_folder, write_environment
 
@@ -65,18 +63,11 @@ def domains(
         with stderr.status(f"reading {escape(source.name)}"):
             ids, features = read_feature_table(source)
     with stderr.status(f"{features.shape[0]:,} samples of {features.shape[1]:,} features: loading") as status:
-        from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
+        from gbdgc.domains import build_partition
         from gbdgc.domains.picture import draw_domains
 
         status.update(f"dividing {features.shape[0]:,} samples of {features.shape[1]:,} features")
-        n_domains = "auto" if k is None else k
-        estimator: Estimator
-        if method == "balls":
-            estimator = GranularBallDomains(n_domains, mode=mode or "paper", random_state=seed)
-        elif method == "kmeans":
-            estimator = KMeansDomains(n_domains, mode=mode or "paper", random_state=seed)
-        else:
-            estimator = RandomDomains(n_domains, random_state=seed)
+        estimator = build_partition(method, n_domains=k, mode=mode, random_state=seed)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", GbdgcWarning)
             try:
@@ -88,7 +79,9 @@ def domains(
         balls = getattr(estimator, "balls_", [])
         title = f"{source.name}: {estimator.n_domains_} latent domains" + (f" from {len(balls)} balls" if balls else "")
         _write_labels(folder / LABELS, ids, estimator)
-        _write_picture(folder / "domains.png", draw_domains(estimator.embedding_, estimator.labels_, balls, title))
+        with atomic_write(folder / "domains.png") as file:
+            figure = draw_domains(estimator.embedding_, estimator.labels_, balls, title)
+            figure.savefig(file, format="png", dpi=150)
         write_environment(folder)
     for warning in caught:
         stderr.print(f"[yellow]warning:[/] {warning.message}", soft_wrap=True)
@@ -112,21 +105,21 @@ def _check_usage(source: Path, weights: Path | None, method: str, mode: str | No
 def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], NDArray[np.float32]]":
     """Return the ids of the pictures and the statistics of their features in the encoder of a model."""
     from gbdgc.checkpoint import load_model
-    from gbdgc.counting.counter import bundled_model
     from gbdgc.data import load_dataset
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.data.loading import descriptor_images
     from gbdgc.descriptors import describe
     from gbdgc.progress import track
+    from gbdgc.shipped import DEFAULT
 
     raise_pillow_limit()
-    network, info, _ = load_model(weights or bundled_model())
+    network, info, _ = load_model(weights or DEFAULT)
     dataset = load_dataset(source)
     images = descriptor_images(dataset, size=info.get("descriptor_size", 224), batch_size=8)
     return describe(network, track(images, "describing", total=-(-len(dataset) // 8), unit="batches"))
 
 
-def _distances(estimator: "Estimator") -> "NDArray[np.float64]":
+def _distances(estimator: "Partition") -> "NDArray[np.float64]":
     """Distance of each sample to its domain's center."""
     import numpy as np
 
@@ -134,7 +127,7 @@ def _distances(estimator: "Estimator") -> "NDArray[np.float64]":
     return np.asarray(np.sqrt(((estimator.embedding_ - centers) ** 2).sum(axis=1)))
 
 
-def _summary(estimator: "Estimator") -> "Table":
+def _summary(estimator: "Partition") -> "Table":
     """One row per domain."""
     import numpy as np
     from rich.table import Table
@@ -152,7 +145,7 @@ def _summary(estimator: "Estimator") -> "Table":
     return table
 
 
-def _write_labels(path: Path, ids: list[str], estimator: "Estimator") -> None:
+def _write_labels(path: Path, ids: list[str], estimator: "Partition") -> None:
     """One line per sample: id, domain, ball (empty where there are none), distance to the domain's center."""
     from gbdgc.files import atomic_write, csv_line
 
@@ -161,10 +154,3 @@ def _write_labels(path: Path, ids: list[str], estimator: "Estimator") -> None:
         file.write(csv_line(["id", "domain", "ball", "distance"]))
         for name, domain, ball, distance in zip(ids, estimator.labels_, balls, _distances(estimator), strict=True):
             file.write(csv_line([name, domain, ball, f"{distance:.6g}"]))
-
-
-def _write_picture(path: Path, figure: "Figure") -> None:
-    from gbdgc.files import atomic_write
-
-    with atomic_write(path) as file:
-        figure.savefig(file, format="png", dpi=150)

@@ -10,7 +10,7 @@ from cyclopts.validators import Number
 if TYPE_CHECKING:
     from rich.table import Table
 
-_HEADINGS = {"mae": "MAE", "rmse": "RMSE", "nae": "NAE", "bias": "bias"}
+HEADINGS = {"mae": "MAE", "rmse": "RMSE", "nae": "NAE", "bias": "bias"}
 _SHOWN_UNREADABLE = 10
 
 
@@ -28,13 +28,15 @@ def evaluate(
     format: Literal["table", "json", "csv"] = "table",
     submission: Literal["nwpu"] | None = None,
     against: Path | None = None,
+    calibrate: Path | None = None,
+    record: Path | None = None,
 ) -> None:
     """Count labelled data sets and say how far off the counts are.
 
     Parameters
     ----------
     weights
-        A run's folder or a model file.
+        A run's folder, a model file, or a name from `gbdgc models`.
     data
         Data sets: folders or label files.
     split
@@ -58,12 +60,18 @@ def evaluate(
         Write the file that the benchmark's server takes, from its test part.
     against
         Another run's folder or predictions.csv, to compare with picture by picture.
+    calibrate
+        Write the model to this file with the intervals of its counts calibrated on these pictures, which it must not
+        have been trained on.
+    record
+        Write the model to this file with these errors in it, for `gbdgc models` to list.
     """
+    from gbdgc.checkpoint import amend_model
     from gbdgc.cli.options import wrong_option
     from gbdgc.counting.tiling import check_tile
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.errors import UsageError
-    from gbdgc.evaluation import PREDICTIONS, write_nwpu_submission
+    from gbdgc.evaluation import PREDICTIONS, save_calibrated, write_nwpu_submission
     from gbdgc.evaluation import evaluate as run_evaluation
     from gbdgc.memory import keep_freed_memory
     from gbdgc.progress import stderr, stdout
@@ -109,9 +117,19 @@ def evaluate(
         if submission is not None:
             file = write_nwpu_submission(done.rows, done.folder / f"submission_{submission}.txt")
             where.print(f"submission: {file}", soft_wrap=True, markup=False)
+        if calibrate is not None:
+            save_calibrated(weights, calibrate, done.rows, done.summary["max_side"])
+            where.print(f"calibrated: {calibrate}", soft_wrap=True, markup=False)
+        if record is not None:
+            errors = {name: {"mae": each["mae"]["value"]} for name, each in done.summary["data"].items()}
+            amend_model(weights, record, {"errors": errors})
+            where.print(f"recorded: {record}", soft_wrap=True, markup=False)
     finally:
-        # What was counted is there whatever becomes of the submission.
+        # What was counted is there whatever becomes of the rest.
         where.print(f"run: {done.folder}", soft_wrap=True, markup=False)
+        for name, each in done.summary["data"].items():
+            if each["doubt"]:
+                where.print(f"doubt: {name}: {each['doubt']}", soft_wrap=True, markup=False)
     if done.unreadable:
         sys.exit(1)
 
@@ -136,16 +154,16 @@ def tables(summary: dict[str, Any]) -> "list[Table]":
     from rich.markup import escape
     from rich.table import Table
 
-    whole = Table("data", "pictures", *_HEADINGS.values(), title="errors", title_justify="left", box=SIMPLE)
-    heads = ("data", "people", "pictures", *_HEADINGS.values())
+    whole = Table("data", "pictures", *HEADINGS.values(), title="errors", title_justify="left", box=SIMPLE)
+    heads = ("data", "people", "pictures", *HEADINGS.values())
     bands = Table(*heads, title="by true count", title_justify="left", box=SIMPLE)
     titles = ("data", "within", "precision", "recall", "F1")
     heads_found = Table(*titles, title="heads found as points", title_justify="left", box=SIMPLE)
     for name, errors in summary["data"].items():
         unread = f"\n[red]{errors['unreadable']} not read[/]" if errors["unreadable"] else ""
-        whole.add_row(escape(name), f"{errors['images']}{unread}", *_cells(errors))
+        whole.add_row(escape(name), f"{errors['images']}{unread}", *estimate_cells(errors))
         for place, (band, part) in enumerate(errors["by_density"].items()):
-            bands.add_row("" if place else escape(name), band, str(part["images"]), *_cells(part))
+            bands.add_row("" if place else escape(name), band, str(part["images"]), *estimate_cells(part))
         bands.add_section()
         for place, (tolerance, scores) in enumerate((errors.get("localisation") or {}).items()):
             values = ("–" if value is None else f"{value:.3f}" for value in scores.values())
@@ -171,6 +189,11 @@ def notes(summary: dict[str, Any]) -> list[str]:
         lines.append(f"{name}: read as {errors['format']}, split {errors['split']}")
         if errors["unlabelled"]:
             lines.append(f"{name}: {errors['unlabelled']} pictures without labels are counted, and stand in no error")
+        if errors.get("coverage"):
+            share, width = errors["coverage"]["share"], errors["coverage"]["width"]
+            lines.append(
+                f"{name}: {share:.1%} of the true counts lie in their 90 % intervals (high / low: {width:.2f})"
+            )
         if "against" in errors:
             lines.append(f"{name}: {verdict(errors['against'])}")
     return lines
@@ -192,8 +215,9 @@ def verdict(gains: dict[str, Any]) -> str:
     return f"{word} than the other run by {abs(gain['value']):.1f} MAE, {ends}, on {gains['images']} pictures{sure}"
 
 
-def _cells(errors: dict[str, Any]) -> list[str]:
-    return [_cell(errors[name], 2 if name == "nae" else 1) for name in _HEADINGS]
+def estimate_cells(errors: dict[str, Any]) -> list[str]:
+    """Return the cells of a table row for errors, in the order of `HEADINGS`."""
+    return [_cell(errors[name], 2 if name == "nae" else 1) for name in HEADINGS]
 
 
 def _cell(estimate: dict[str, float | None], decimals: int) -> str:

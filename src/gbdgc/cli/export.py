@@ -28,7 +28,7 @@ def export(
     Parameters
     ----------
     weights
-        A run's folder or a model file.
+        A run's folder, a model file, or a name from `gbdgc models`.
     to
         The runtime; safetensors is this package's own file, with its weights in 16 bits.
     int8

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gbdgc.errors import InputError, install_advice
+from gbdgc.errors import InputError, as_input_error, install_advice
+from gbdgc.files import is_number
 
 ID_NAMES = ("id", "name", "file", "path", "image", "index", "__index_level_0__", "")
 """A column called so names or numbers the rows and is no feature; the last three are what pandas writes."""
@@ -68,13 +69,10 @@ def _read_numpy(path: Path) -> FeatureTable:
 
 def _load_numpy(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
     """The array, or all arrays by name: what is in the file decides, not how it is called."""
-    try:
+    broken = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+    with as_input_error(broken, path, "not a file of plain NumPy arrays ({error})", "write it with numpy.save"):
         loaded = np.load(path, allow_pickle=False)
         return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(
-            str(path), f"not a file of plain NumPy arrays ({error})", "write it with numpy.save"
-        ) from error
 
 
 def _read_csv(path: Path) -> FeatureTable:
@@ -82,10 +80,10 @@ def _read_csv(path: Path) -> FeatureTable:
     header, rows = _split_csv(path)
     if not rows:
         raise InputError(str(path), "no rows below the header", "give a header line, then one line per sample")
-    if all(map(_is_number, header)):
+    if all(map(is_number, header)):
         raise InputError(str(path), "the first line holds numbers", "add a header line with the columns' names")
     first = rows[0][0]
-    identity = _id_columns(header) or ([0] if first and not _is_number(first) else [])
+    identity = _id_columns(header) or ([0] if first and not is_number(first) else [])
     columns = [index for index in range(len(header)) if index not in identity]
     names = [header[index] for index in columns]
     features = np.empty((len(rows), len(columns)))
@@ -100,12 +98,11 @@ def _read_csv(path: Path) -> FeatureTable:
 
 def _split_csv(path: Path) -> tuple[list[str], list[list[str]]]:
     """The header and the rows that are not blank, parted by commas, semicolons or tabs as the header is."""
-    try:
+    advice = "save it again as CSV in UTF-8"
+    with as_input_error((UnicodeDecodeError, csv.Error), path, "not a table in UTF-8 ({error})", advice):
         text = path.read_text(encoding="utf-8-sig").lstrip("\n")
         separator = max(",;\t", key=text.partition("\n")[0].count)
         header, *rows = [line for line in csv.reader(StringIO(text), delimiter=separator) if line] or [[]]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(str(path), f"not a table in UTF-8 ({error})", "save it again as CSV in UTF-8") from error
     return header, rows
 
 
@@ -114,7 +111,7 @@ def _numbers(cells: Sequence[str], columns: Sequence[str], path: Path, row: int)
     try:
         return np.array([cell or "nan" for cell in cells], dtype=np.float64)
     except ValueError:
-        bad = next(index for index, cell in enumerate(cells) if cell and not _is_number(cell))
+        bad = next(index for index, cell in enumerate(cells) if cell and not is_number(cell))
         raise InputError(
             str(path),
             f"row {row}, column {columns[bad]!r} is {cells[bad][:40]!r}, not a number",
@@ -122,25 +119,13 @@ def _numbers(cells: Sequence[str], columns: Sequence[str], path: Path, row: int)
         ) from None
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def _read_parquet(path: Path) -> FeatureTable:
     """Every numeric column is a feature; a column named like an id, or the first of text, is the id."""
-    try:
+    with as_input_error(ModuleNotFoundError, path, "reading parquet needs pyarrow", install_advice("parquet")):
         import pyarrow
         import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise InputError(str(path), "reading parquet needs pyarrow", install_advice("parquet")) from error
-    try:
+    with as_input_error((pyarrow.ArrowException, OSError), path, "not a parquet file ({error})"):
         table = pyarrow.parquet.read_table(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(str(path), f"not a parquet file ({error})") from error
     kinds, types = pyarrow.types, table.schema.types
     text = [index for index, kind in enumerate(types) if kinds.is_string(kind) or kinds.is_large_string(kind)]
     identity = _id_columns(table.column_names) or text[:1]

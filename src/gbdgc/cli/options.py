@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -10,6 +11,8 @@ from gbdgc.errors import InputError, UsageError
 
 EngineName = Literal["torch", "onnx", "openvino"]
 """The names in `gbdgc.counting.engines.ENGINES`."""
+
+Weights = Annotated[Path | None, Parameter(name=["--weights", "--model"])]
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 

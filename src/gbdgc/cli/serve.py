@@ -5,13 +5,12 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from gbdgc.cli.options import EngineName
+from gbdgc.cli.options import EngineName, Weights
 from gbdgc.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def _positive(_: Any, value: float) -> None:
 
 def serve(
     *,
-    weights: Path | None = None,
+    weights: Weights = None,
     engine: EngineName | None = None,
     host: str = "127.0.0.1",
     port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8000,
@@ -45,7 +44,7 @@ def serve(
     Parameters
     ----------
     weights
-        A run's folder, a model file or an exported one; the bundled model unless given.
+        A run's folder, a model file, an exported one, or a name from `gbdgc models`; the default one unless given.
     engine
         What runs the model.
     host

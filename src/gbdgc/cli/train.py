@@ -28,7 +28,7 @@ def train(
     ----------
     config
         A YAML file, or a preset: sha, shb, qnrf, sha_shb, compact_sha, compact_shb, compact_sha_shb,
-        bundled, demo.
+        bundled, demo, tune.
     overrides
         Settings such as train.epochs=5.
     resume
@@ -42,6 +42,7 @@ def train(
     out
         The run's folder.
     """
+    from gbdgc.checkpoint import read
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.memory import keep_freed_memory
     from gbdgc.progress import stderr, stdout
@@ -54,9 +55,9 @@ def train(
             "--max-restarts", "it goes on with a run of several processes in --out", "give --devices and --out"
         )
     if devices > 1 and "LOCAL_RANK" not in os.environ:
+        from gbdgc.cli.processes import run_processes
         from gbdgc.config import load_config
         from gbdgc.training.checks import check_settings
-        from gbdgc.training.elastic import run_processes
 
         if budget is not None:
             raise UsageError("--budget", "it is measured on one process", "give train.epochs instead")
@@ -79,6 +80,8 @@ def train(
         return
     stdout.print(f"run: {run.folder}", soft_wrap=True, markup=False)
     stderr.print(f"next: gbdgc eval {run.best} DATA", soft_wrap=True, markup=False)
+    if reason := read(run.best)[1].get("doubt"):
+        stderr.print(f"doubt: {reason}", soft_wrap=True, markup=False)
 
 
 def _seconds(duration: str) -> float:

@@ -20,15 +20,15 @@ from gbdgc.cluster.parts import Item, Part, left_to_count
 from gbdgc.cluster.session import LOCAL, connected
 from gbdgc.cluster.storage import Place, find_files, is_video_file, locate
 from gbdgc.counting import Counter, Failure, Result, Source, Zone, count_sources, find_sources
-from gbdgc.counting.counter import bundled_model
 from gbdgc.counting.sinks import count_columns, flat
 from gbdgc.counting.video import public_name
 from gbdgc.counting.video.opening import STREAMS, load_av
 from gbdgc.counting.video.reading import duration
 from gbdgc.data.images import MAX_PIXELS, raise_pillow_limit
-from gbdgc.data.prefetch import made_ahead
+from gbdgc.data.prefetch import prefetch
 from gbdgc.errors import InputError
 from gbdgc.progress import progress_bar
+from gbdgc.shipped import find_model
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +114,7 @@ def count_on_cluster(
     given = [sources] if isinstance(sources, str | os.PathLike) else sources
     address = os.fspath(out)
     place = locate(address)
-    path = Path(bundled_model() if weights is None else weights).absolute()
+    path = find_model(weights).absolute()
     # Loaded here once, so that a wrong path or engine is known before anything is started.
     counter = _load(str(path), engine, device, threads, tile, max_pixels)
     job = _Job(
@@ -200,7 +200,7 @@ def _count_items(counter: Counter, items: Sequence[Item], job: _Job) -> Iterator
             yield from (blank | _row(found, item.source, columns) for found in _count_stretch(counter, item, job))
     pictures = [item for item in items if not item.moving]
     # Fetched ahead, so that the network and the processor are busy at once.
-    with closing(made_ahead(_fetch, pictures, workers=min(2, len(pictures)), ahead=4)) as fetched:
+    with closing(prefetch(_fetch, pictures, workers=min(2, len(pictures)), ahead=4)) as fetched:
         outcomes = count_sources(counter, fetched, zones=job.zones)
         # A picture gives one outcome, and they come in order.
         for item, counted in zip(pictures, outcomes, strict=True):

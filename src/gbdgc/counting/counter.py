@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.resources import files
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image
 
 from gbdgc.counting import tiling
+from gbdgc.counting.conformal import Conformal, features_of
 from gbdgc.counting.engines import ENGINES, EXPORT_SUFFIXES, Engine, exported_for, require
 from gbdgc.counting.result import Result
 from gbdgc.counting.sources import Picture, Source
@@ -18,8 +19,7 @@ from gbdgc.counting.trust import FAR, Trust
 from gbdgc.data.images import MAX_PIXELS, RGB
 from gbdgc.data.transforms import limit_side, resized
 from gbdgc.errors import InputError
-
-BUNDLED = "weights/bundled.safetensors"
+from gbdgc.shipped import find_model
 
 _FINE_PIXELS = 16_000_000
 _COARSE_STRIDE = 4
@@ -37,6 +37,7 @@ class Counter:
     ----------
     engine : what runs the network.
     trust : the training cloud; results tell how far their picture lies out of it.
+    conformal : the calibration of intervals; results without it have none.
     max_side : pictures are made smaller to this longer side first, as in the model's training.
     test_scale : pictures are counted at so many times their size, but not beyond ``max_side``.
     descriptor_size : the side to which pictures are resized to be judged by ``trust``.
@@ -51,6 +52,7 @@ class Counter:
         engine: Engine,
         *,
         trust: Trust | None = None,
+        conformal: Conformal | None = None,
         max_side: int | None = None,
         test_scale: float = 1.0,
         descriptor_size: int = 224,
@@ -65,6 +67,7 @@ class Counter:
             raise InputError(f"test_scale={test_scale}", "a size is above 0", "give 1 to count pictures as they are")
         self.engine = engine
         self.trust = trust
+        self.conformal = conformal
         self.max_side = max_side
         self.test_scale = test_scale
         self.descriptor_size = descriptor_size
@@ -87,14 +90,15 @@ class Counter:
 
         Parameters
         ----------
-        path : a run's folder, a model file, or a file made by ``gbdgc export``; the bundled model unless given.
+        path : a run's folder, a model file, a file made by ``gbdgc export``, or the name of a model that comes with the
+            package, as ``gbdgc models`` lists them; the default one unless given.
         engine : "torch", "onnx" or "openvino". An exported file knows its own; every other model runs in torch unless
             another is named, and is then exported once, into the cache.
         device : where to run, as the engine calls it; by default the graphics card where torch has one, else the CPU.
         threads : CPU threads to use.
         **options : arguments of `Counter`, such as ``tile``.
         """
-        path = bundled_model() if path is None else Path(path)
+        path = find_model(path)
         made_for = exported_for(path)
         chosen = engine or made_for or "torch"
         if chosen not in ENGINES:
@@ -110,9 +114,17 @@ class Counter:
             path = export_to_cache(path, chosen)
         opened = ENGINES[chosen](path, device=device, threads=threads)
         info, extras = opened.description
-        trust = {name.removeprefix("trust/"): array for name, array in extras.items() if name.startswith("trust/")}
+        trust, conformal = (
+            {name.removeprefix(part): array for name, array in extras.items() if name.startswith(part)}
+            for part in ("trust/", "conformal/")
+        )
         settings: dict[str, Any] = {name: info[name] for name in _OWN_SETTINGS if name in info}
-        settings |= {"batch": opened.batch, "trust": Trust.from_arrays(trust) if trust else None, "info": info}
+        settings |= {
+            "batch": opened.batch,
+            "trust": Trust.from_arrays(trust) if trust else None,
+            "conformal": Conformal.from_arrays(conformal) if conformal else None,
+            "info": info,
+        }
         return cls(opened, **(settings | options))
 
     @overload
@@ -177,7 +189,7 @@ class Counter:
         verdicts = self._judge(seen)
         milliseconds = 1000 * (time.perf_counter() - started) / len(images)
         shape = {"width": width, "height": height, "stride": stride}
-        return [
+        results = [
             Result(
                 own,
                 **shape,
@@ -187,6 +199,16 @@ class Counter:
             )
             for own, image, verdict in zip(cells, images, verdicts, strict=True)
         ]
+        if self.conformal is None:
+            return results
+        features = [features_of(each.count, each.novelty, width, height, self.max_side) for each in results]
+        spreads = map(self.conformal.spread, features)
+        return [replace(result, spread=spread) for result, spread in zip(results, spreads, strict=True)]
+
+    @property
+    def far(self) -> float:
+        """The novelty above which results have a warning: where errors double, as far as that has been measured."""
+        return FAR if self.conformal is None else float(self.conformal.far[0])
 
     def __repr__(self) -> str:
         trained = self.info.get("source")
@@ -207,7 +229,7 @@ class Counter:
             {
                 "domain": verdict.domain,
                 "novelty": verdict.novelty,
-                "warnings": (_unlike(verdict.novelty),) if verdict.novelty > FAR else (),
+                "warnings": (_unlike(verdict.novelty),) if verdict.novelty > self.far else (),
             }
             for verdict in verdicts
         ]
@@ -226,15 +248,3 @@ def _results(counter: Counter, sources: Iterable[Source | Picture], **options: A
 
 def _unlike(novelty: float) -> str:
     return f"unlike the pictures the model was trained on (novelty {novelty:.2f}): the count may be far off"
-
-
-def bundled_model() -> Path:
-    """Return the model that comes with the package."""
-    path = Path(str(files("gbdgc") / BUNDLED))
-    if not path.exists():
-        raise InputError(
-            str(path),
-            "this installation has no bundled model",
-            "train one (docs/training.md) and give its run folder, or install gbdgc again from a whole clone",
-        )
-    return path

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from gbdgc.counting.conformal import range_text
 from gbdgc.counting.ground import crowding
 from gbdgc.counting.tiling import sum_cells
 
@@ -121,7 +122,10 @@ def plot_overlay(result: "Result", ax: "Axes | None", alpha: float, *, points: b
     for name, corners in result.outlines.items():
         ax.fill(*corners.T, fill=False, edgecolor="white", linewidth=1.5)
         ax.annotate(f"{name}: {result.zones[name]:,.0f}", corners.mean(axis=0), color="white", ha="center")
-    ax.set(title=f"{_people(result.count)}", xticks=[], yticks=[], xlim=(0, result.width), ylim=(result.height, 0))
+    between = f" ({range_text(result.interval)})" if result.interval else ""
+    ax.set(
+        title=f"{_people(result.count)}{between}", xticks=[], yticks=[], xlim=(0, result.width), ylim=(result.height, 0)
+    )
     colours = ScalarMappable(PowerNorm(0.5, 0, heat.peak), _COLOURS)
     figure = ax.get_figure(root=True)
     if figure is not None:
@@ -204,14 +208,16 @@ def _draw_footer(
     number, people = _people(result.count).split(" ")
     draw.text((margin, middle), number, _BRIGHT, _font(30 * unit, bold=True), anchor="lm")
     end = margin + draw.textlength(number, _font(30 * unit, bold=True))
-    draw.text((end + 9 * unit, middle + 1 * unit), people, _DIM, _font(17 * unit), anchor="lm")
+    lines = people if result.interval is None else f"{people}\n{range_text(result.interval)}"
+    font = _font((17 if result.interval is None else 14) * unit)
+    draw.multiline_text((end + 9 * unit, middle + 1 * unit), lines, _DIM, font, anchor="lm", spacing=5 * unit)
     if result.time is not None:
-        end += 9 * unit + draw.textlength(people, _font(17 * unit))
-        lines = [clock(result.time)]
+        end += 9 * unit + draw.multiline_textbbox((0, 0), lines, font)[2]
+        moment = [clock(result.time)]
         if smoothed and result.smoothed is not None:
-            lines.append(f"smoothed {result.smoothed:,.0f}")
+            moment.append(f"smoothed {result.smoothed:,.0f}")
         place = end + 24 * unit, middle + 1 * unit
-        draw.multiline_text(place, "\n".join(lines), _DIM, _font(12.5 * unit), anchor="lm", spacing=5 * unit)
+        draw.multiline_text(place, "\n".join(moment), _DIM, _font(12.5 * unit), anchor="lm", spacing=5 * unit)
 
     length, thickness = round(200 * unit), round(9 * unit)
     left, bar_top = round(whole.width - margin) - length, round(top + 29 * unit)

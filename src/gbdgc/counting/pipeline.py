@@ -15,7 +15,7 @@ from gbdgc.counting.video import HALF_LIFE, Smoother, frames, public_name
 from gbdgc.counting.zones import Zone
 from gbdgc.data.decoding import Decoded
 from gbdgc.data.images import RGB
-from gbdgc.data.prefetch import made_ahead
+from gbdgc.data.prefetch import prefetch
 from gbdgc.errors import InputError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def count_sources(
     options = {"max_pixels": counter.max_pixels, "seconds": seconds, "report": report} | video_options
     waiting: list[_Opened] = []
     read = partial(_read, max_pixels=counter.max_pixels)
-    with closing(made_ahead(read, sources, workers=int((number or 0) > 1), ahead=1)) as opened:
+    with closing(prefetch(read, sources, workers=int((number or 0) > 1), ahead=1)) as opened:
         for each in opened:
             if not isinstance(each, _Opened) or (waiting and not waiting[0].is_like(each)):
                 yield from _count_pictures(counter, waiting, zones, check)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
+from gbdgc.counting.conformal import Interval, Spread, range_text
 from gbdgc.counting.overlay import annotate, blend, plot_overlay
 from gbdgc.counting.points import HeadPoints, find_points
 from gbdgc.counting.tiling import sum_cells
@@ -55,6 +56,8 @@ class Result:
         The latent domain of the training source that the picture is nearest to.
     novelty
         How far the picture lies out of the training cloud: 0 well inside, 1 far out.
+    spread
+        By which factors the truth may lie below and above a count; None where the model is not calibrated.
     warnings
         What to know before trusting the number.
     milliseconds
@@ -82,6 +85,8 @@ class Result:
     ----------
     count : float
         The number of people: the sum of ``cells``.
+    interval : tuple of float
+        What holds the true number nine times in ten, as (low, high); None where the model is not calibrated.
     points : array
         Heads as rows (x, y, confidence).
     """
@@ -95,6 +100,7 @@ class Result:
     source: str | None = None
     domain: int | None = None
     novelty: float | None = None
+    spread: Spread | None = None
     warnings: tuple[str, ...] = ()
     milliseconds: float | None = None
     time: float | None = None
@@ -139,6 +145,16 @@ class Result:
         for first, strip in self._density_strips():
             full[first : first + len(strip)] = strip
         return full
+
+    @property
+    def interval(self) -> Interval | None:
+        """The range (low, high) that holds the true number nine times in ten; None where nothing is known of that."""
+        return None if self.spread is None else self.spread.around(self.count)
+
+    @property
+    def zone_intervals(self) -> dict[str, Interval]:
+        """The same for each zone, by the factors of the whole picture; empty where nothing is known of that."""
+        return {} if self.spread is None else {name: self.spread.around(count) for name, count in self.zones.items()}
 
     @cached_property
     def points(self) -> HeadPoints:
@@ -270,9 +286,11 @@ class Result:
         record: dict[str, Any] = {
             "source": self.source,
             "count": self.count,
+            "interval": None if self.interval is None else list(self.interval),
             "width": self.width,
             "height": self.height,
             "zones": dict(self.zones),
+            "zone_intervals": {name: list(interval) for name, interval in self.zone_intervals.items()},
             "domain": self.domain,
             "novelty": self.novelty,
             "warnings": list(self.warnings),
@@ -288,6 +306,7 @@ class Result:
         if density:
             for kind, polygons in (("outlines", self.outlines), ("masks", self.masks)):
                 record[kind] = {name: corners.tolist() for name, corners in polygons.items()}
+            record["spread"] = None if self.spread is None else list(self.spread)
             record["stride"] = self.stride
             record["cells"] = base64.b64encode(zlib.compress(self.cells.astype("<f4").tobytes(), 1)).decode("ascii")
         return record
@@ -315,6 +334,7 @@ class Result:
             source=record.get("source"),
             domain=record.get("domain"),
             novelty=record.get("novelty"),
+            spread=None if record.get("spread") is None else Spread(*record["spread"]),
             warnings=tuple(record.get("warnings", ())),
             milliseconds=record.get("milliseconds"),
             time=record.get("time"),
@@ -327,7 +347,8 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        parts = [f"{self.count:,.1f} people", f"{self.width} x {self.height}"]
+        between = f" ({range_text(self.interval)})" if self.interval else ""
+        parts = [f"{self.count:,.1f} people{between}", f"{self.width} x {self.height}"]
         parts += [f"{name}: {count:,.1f}" for name, count in self.zones.items()]
         parts += [f"novelty {self.novelty:.2f}"] if self.novelty is not None else []
         parts += [f"{self.milliseconds:.0f} ms"] if self.milliseconds is not None else []

@@ -26,10 +26,10 @@ from gbdgc.files import atomic_write, csv_rows
 from gbdgc.runs import Journal, Resume, RunFolder
 
 COUNTS, VIDEOS, ERRORS, HEADS = "counts.csv", "videos.csv", "errors.csv", "points.json"
-ZONE, PER_M2 = "zone:", "per_m2:"
+ZONE, ZONE_LOW, ZONE_HIGH, PER_M2 = "zone:", "zone_low:", "zone_high:", "per_m2:"
 FILES = ("overlay", "density", "points")
 """Columns that name what a sink made of a result."""
-_COLUMNS_BEFORE_ZONES = ("source", "time", "clock", "count", "smoothed")
+_COLUMNS_BEFORE_ZONES = ("source", "time", "clock", "count", "low", "high", "smoothed")
 _COLUMNS_AFTER_ZONES = (
     *("width", "height", "domain", "novelty", "warnings", "milliseconds"),
     *FILES,
@@ -275,17 +275,25 @@ class ResultsFolder:
 
 
 def count_columns(zones: Sequence[Zone]) -> tuple[str, ...]:
-    """Return the columns of a table of counts, with one for each zone, and another where there is ground."""
-    kinds = (ZONE, PER_M2) if any(zone.metres for zone in zones) else (ZONE,)
-    areas = [kind + zone.name for kind in kinds for zone in zones if zone.counted]
+    """Return the columns of a table of counts, with three for each zone: people, and the ends of their interval.
+
+    There is another for each where there is ground.
+    """
+    counted = [zone.name for zone in zones if zone.counted]
+    areas = [kind + name for name in counted for kind in (ZONE, ZONE_LOW, ZONE_HIGH)]
+    areas += [PER_M2 + name for name in counted] if any(zone.metres for zone in zones) else []
     return (*_COLUMNS_BEFORE_ZONES, *areas, *_COLUMNS_AFTER_ZONES)
 
 
 def flat(record: Record) -> Record:
-    """Return a record as a table has it: a column for each number of a zone, and the warnings in one."""
-    zones = {ZONE + name: people for name, people in record["zones"].items()}
-    zones |= {PER_M2 + name: people for name, people in record.get("per_m2", {}).items()}
-    return record | zones | {"warnings": "; ".join(record["warnings"])}
+    """Return a record as a table has it: a column for each number of a zone or an interval, the warnings in one."""
+    nothing = None, None
+    numbers = dict(zip(("low", "high"), record["interval"] or nothing, strict=True))
+    for name, people in record["zones"].items():
+        low, high = record["zone_intervals"].get(name, nothing)
+        numbers |= {ZONE + name: people, ZONE_LOW + name: low, ZONE_HIGH + name: high}
+    numbers |= {PER_M2 + name: people for name, people in record.get("per_m2", {}).items()}
+    return record | numbers | {"warnings": "; ".join(record["warnings"])}
 
 
 def round_all(record: Mapping[str, Any]) -> Record:
@@ -296,6 +304,8 @@ def round_all(record: Mapping[str, Any]) -> Record:
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return round_all(value)
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
     return round(value, 3) + 0.0 if isinstance(value, float) else value
 
 

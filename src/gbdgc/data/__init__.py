@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gbdgc.data.formats import READERS, WRITERS
-    from gbdgc.data.manifest import Dataset, concatenate, unique_name
+    from gbdgc.data.manifest import Dataset, concatenate, named
     from gbdgc.data.reading import load_dataset
     from gbdgc.data.sample import Points, Sample
 
@@ -17,13 +17,13 @@ _HOMES = {
     "WRITERS": "formats",
     "Dataset": "manifest",
     "concatenate": "manifest",
-    "unique_name": "manifest",
+    "named": "manifest",
     "load_dataset": "reading",
     "Points": "sample",
     "Sample": "sample",
 }
 
-__all__ = ["READERS", "WRITERS", "Dataset", "Points", "Sample", "concatenate", "load_dataset", "unique_name"]
+__all__ = ["READERS", "WRITERS", "Dataset", "Points", "Sample", "concatenate", "load_dataset", "named"]
 
 
 def __getattr__(name: str) -> Any:

@@ -61,7 +61,8 @@ class ImageCache:
         height, width = image.shape[:2]
         if (width, height) != (sample.width, sample.height):
             raise InputError(
-                f"{sample.image}: {width} x {height} pixels, but its sample {sample.id} says {sample.width} x "
-                f"{sample.height}; if the picture was changed, load the data set anew"
+                str(sample.image),
+                f"{width} x {height} pixels, but its sample {sample.id} says {sample.width} x {sample.height}",
+                "if the picture was changed, load the data set anew",
             )
         return limit_side(image, self.max_side)

@@ -22,8 +22,8 @@ from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, RGB, image_orientation
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.reading import BoxPoint, list_problems, load_dataset
-from gbdgc.data.sample import Points, Sample
-from gbdgc.data.transforms import resize
+from gbdgc.data.sample import Sample
+from gbdgc.data.transforms import resized
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import atomic_write, claim, make_folder, sweep_parts
 from gbdgc.progress import track
@@ -34,7 +34,6 @@ _JOURNAL = "conversion.jsonl"
 _MANIFEST = "manifest.jsonl"
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*]')
 _LONGEST_SIDE = 65_500  # of a JPEG
-_NO_POINTS: Points = np.zeros((0, 2), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class Conversion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _ToConvert:
     """One picture to convert: where to, but for the suffix, and what its file and the settings are."""
 
     sample: Sample
@@ -162,8 +161,8 @@ def _refuse_overlap(source: Path, dest: Path, dataset: Dataset) -> None:
             )
 
 
-def _jobs(dataset: Dataset, settings: ConversionSettings) -> list[_Job]:
-    jobs: list[_Job] = []
+def _jobs(dataset: Dataset, settings: ConversionSettings) -> list[_ToConvert]:
+    jobs: list[_ToConvert] = []
     taken: set[str] = set()
     for sample in dataset:
         stem = _stem(sample.id)
@@ -172,7 +171,7 @@ def _jobs(dataset: Dataset, settings: ConversionSettings) -> list[_Job]:
         taken.add(stem.casefold())
         file = sample.image.stat()
         wanted = (settings.max_side, settings.min_side, settings.quality)
-        jobs.append(_Job(sample, stem, [file.st_size, file.st_mtime_ns, *wanted]))
+        jobs.append(_ToConvert(sample, stem, [file.st_size, file.st_mtime_ns, *wanted]))
     return jobs
 
 
@@ -184,7 +183,7 @@ def _stem(id: str) -> str:
     return "/".join([_IMAGES, *(_NOT_IN_NAMES.sub("_", part).strip(" ./") or "_" for part in path.parts)])
 
 
-def _is_done(job: _Job, before: Mapping[str, _Done], dest: Path) -> bool:
+def _is_done(job: _ToConvert, before: Mapping[str, _Done], dest: Path) -> bool:
     done = before.get(job.sample.id)
     if done is None or done.origin != job.origin or PurePosixPath(done.image).with_suffix("").as_posix() != job.stem:
         return False
@@ -193,7 +192,7 @@ def _is_done(job: _Job, before: Mapping[str, _Done], dest: Path) -> bool:
 
 
 def _convert_missing(
-    jobs: Sequence[_Job],
+    jobs: Sequence[_ToConvert],
     before: Mapping[str, _Done],
     kept: Iterable[_Done],
     dest: Path,
@@ -227,7 +226,7 @@ def _convert_missing(
     return done, problems
 
 
-def _convert_one(job: _Job, dest: Path, settings: ConversionSettings) -> _Done | str:
+def _convert_one(job: _ToConvert, dest: Path, settings: ConversionSettings) -> _Done | str:
     """Convert one picture; return what was done, or what is wrong with the picture."""
     sample = job.sample
     size = settings.size_for(sample.width, sample.height)
@@ -243,7 +242,7 @@ def _convert_one(job: _Job, dest: Path, settings: ConversionSettings) -> _Done |
             f"{sample.image}: would be {size[0]} x {size[1]} pixels, and a JPEG has at most {_LONGEST_SIDE} a side; "
             "choose a smaller min_side or max_side, or cut the picture"
         )
-    content = sample.image.read_bytes() if copied else _jpeg(resize(image, _NO_POINTS, *size)[0], settings.quality)
+    content = sample.image.read_bytes() if copied else _jpeg(resized(image, *size), settings.quality)
     name = job.stem + (sample.image.suffix.lower() if copied else ".jpg")
     with atomic_write(dest / name) as file:
         file.write(content)

@@ -30,7 +30,6 @@ def density_map(
     kernel: int = 15,
     sigma: float | NDArray[np.float32] = 4.0,
     stride: int = 1,
-    adaptive: bool = False,
 ) -> Density:
     """Return the map of an image of ``height`` x ``width``; its sum is the number of points.
 
@@ -41,35 +40,32 @@ def density_map(
     kernel : int
         Side of the window in pixels, odd.
     sigma : float or array of shape (n,)
-        Width of the Gaussian in pixels. One value a head gives each a window of three sigmas to either side in place
-        of ``kernel``.
+        Width of the Gaussian in pixels. One value per head gives each a window of three sigmas to either side in place
+        of ``kernel``: see `adaptive_sigma`.
     stride : int
         Side of a cell. The map at stride s holds the sums of the s x s blocks of the map at stride 1.
-    adaptive : bool
-        Take each head's sigma from the distance to its neighbours: see `adaptive_sigma`. A head all alone gets
-        ``sigma``.
 
     Returns
     -------
     array of shape (ceil(height / stride), ceil(width / stride)), float32
     """
     if min(height, width, stride) < 1:
-        raise InputError(f"a density map of {height} x {width} at stride {stride}: all three must be at least 1")
+        raise InputError(f"a density map of {height} x {width} at stride {stride}", "all three must be at least 1")
     if kernel < 1 or kernel % 2 == 0:
-        raise InputError(f"a density kernel of {kernel}: must be odd, so that the head is at its centre")
+        raise InputError(f"a density kernel of {kernel}", "must be odd, so that the head is at its centre")
     heads = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     if not np.isfinite(heads).all():
-        raise InputError("a head's position is not a finite number; `gbdgc data check` names the sample")
-    sigmas = adaptive_sigma(points, lone=float(np.mean(sigma))) if adaptive else np.asarray(sigma)
+        raise InputError("", "a head's position is not a finite number", "`gbdgc data check` names the sample")
+    sigmas = np.asarray(sigma)
     if not np.all(sigmas > 0):
-        raise InputError(f"a density sigma of {np.min(sigmas)}: must be above 0")
+        raise InputError(f"a density sigma of {np.min(sigmas)}", "must be above 0")
     if sigmas.ndim == 0:
         sigmas = np.full(len(heads), sigmas)
         reach = np.full(len(heads), kernel // 2)
     elif sigmas.shape == (len(heads),):
         reach = np.ceil(_ADAPTIVE_REACH * sigmas).astype(np.int64)
     else:
-        raise InputError(f"{sigmas.size} sigmas for {len(heads)} heads: give one for all or one for each")
+        raise InputError(f"{sigmas.size} sigmas for {len(heads)} heads", "give one for all or one for each")
     # Doubles: where thousands of heads share a pixel, adding small floats to a large one would lose people.
     density = np.zeros((-(-height // stride), -(-width // stride)))
     _add_heads(density, heads, sigmas.astype(np.float64), reach, height, width, stride)

@@ -69,7 +69,7 @@ def _near_copies(thumbnails: Floats) -> Iterator[tuple[int, int]]:
 
 
 def _perceptual_hashes(thumbnails: Floats) -> NDArray[np.uint64]:
-    """Return 64 bits a picture: which of its slowest waves lie above their median."""
+    """Return 64 bits per picture: which of its slowest waves lie above their median."""
     halved = thumbnails.reshape(len(thumbnails), _SIDE // 2, 2, _SIDE // 2, 2).mean((2, 4))
     waves = dctn(halved, axes=(1, 2))[:, :8, :8].reshape(len(thumbnails), 64)
     waves[:, 0] = np.median(waves[:, 1:], axis=1)  # the mean brightness tells nothing

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFile
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import MAX_PIXELS as MAX_PIXELS
 
 RGB = NDArray[np.uint8]
@@ -177,19 +177,16 @@ def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator
 
 
 def _open_file(path: Path) -> IO[bytes]:
-    try:
+    with (
+        as_input_error((OSError, ValueError), path, "cannot be read ({error})"),
+        as_input_error(FileNotFoundError, path, "no such file"),
+    ):
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise InputError(str(path), "not a file")
         if status.st_size == 0:
             raise InputError(str(path), "the file is empty", "copy it again from where it came")
         return path.open("rb")
-    except FileNotFoundError as error:
-        raise InputError(str(path), "no such file") from error
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(str(path), f"cannot be read ({error})") from error
 
 
 def _identify(file: IO[bytes]) -> ImageFile.ImageFile | None:

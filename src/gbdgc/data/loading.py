@@ -8,6 +8,7 @@ Workers are threads: decoding, resizing and density maps leave Python's lock, an
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -20,9 +21,8 @@ from gbdgc.data import transforms
 from gbdgc.data.augmentation import Augmentation
 from gbdgc.data.cache import ImageCache
 from gbdgc.data.density import Density, adaptive_sigma, density_map
-from gbdgc.data.images import RGB
 from gbdgc.data.manifest import Dataset
-from gbdgc.data.prefetch import made_ahead
+from gbdgc.data.prefetch import prefetch
 from gbdgc.data.sample import Sample
 from gbdgc.data.sampling import Draw, epoch_order, generator
 from gbdgc.errors import InputError
@@ -84,11 +84,12 @@ class TrainingSet:
         max_side: int | None = None,
     ) -> None:
         if not dataset:
-            raise InputError("there are no samples to train on")
+            raise InputError("", "there are no samples to train on")
         if unlabelled := [sample.id for sample in dataset if sample.points is None]:
             raise InputError(
-                f"{len(unlabelled)} of {len(dataset)} samples have no labels, such as {unlabelled[0]}; "
-                "train on `dataset.labelled`"
+                "",
+                f"{len(unlabelled)} of {len(dataset)} samples have no labels, such as {unlabelled[0]}",
+                "train on `dataset.labelled`",
             )
         self.dataset = dataset
         self.augmentation = augmentation or Augmentation()
@@ -113,8 +114,9 @@ class TrainingSet:
         strange = [id for id in domains if id not in self._domains]
         if missing or strange:
             raise InputError(
-                f"pseudo-domains for other samples than these: {len(missing)} are missing{_such_as(missing)}, "
-                f"{len(strange)} are not in the training set{_such_as(strange)}"
+                "pseudo-domains for other samples than these",
+                f"{len(missing)} are missing{_such_as(missing)}, "
+                f"{len(strange)} are not in the training set{_such_as(strange)}",
             )
         self._domains = {id: int(domains[id]) for id in self._domains}
 
@@ -124,7 +126,11 @@ class TrainingSet:
         augmentation, size = self.augmentation, self.augmentation.crop
         sample = self.dataset.by_id(id)
         image = self.cache.read(sample)
-        points = transforms.clamp(_scaled_points(sample, image), image.shape[1], image.shape[0])
+        height, width = image.shape[:2]
+        assert sample.points is not None
+        # Where the heads are on the picture as it was read.
+        factors = np.array([width / sample.width, height / sample.height], dtype=np.float32)
+        points = transforms.clamp(sample.points * factors, width, height)
         box = transforms.random_box(image, size, random, augmentation.scale_range)
         sigma: float | NDArray[np.float32] = self.sigma
         if self.adaptive:
@@ -138,6 +144,7 @@ class TrainingSet:
         return Item(transforms.normalise(image), people)
 
 
+@dataclass(eq=False)
 class Batches:
     """The batches of one epoch, made ahead by ``workers`` threads; each iteration begins at ``start``.
 
@@ -162,34 +169,23 @@ class Batches:
     batch fills it with further crops of the same pictures.
     """
 
-    def __init__(
-        self,
-        training_set: TrainingSet,
-        batch_size: int,
-        epoch: int,
-        *,
-        seed: int = 0,
-        start: int = 0,
-        workers: int = 2,
-        repeats: int = 1,
-        balanced: bool = False,
-        shares: Mapping[str, float] | None = None,
-        rank: int = 0,
-        world_size: int = 1,
-    ) -> None:
-        if batch_size < 1 or batch_size % world_size:
-            raise InputError(f"a batch of {batch_size} cannot be shared equally by {world_size} processes")
-        self.training_set = training_set
-        self.batch_size = batch_size
-        self.epoch = epoch
-        self.seed = seed
-        self.start = start
-        self.workers = workers
-        self.repeats = repeats
-        self.balanced = balanced
-        self.shares = shares
-        self.rank = rank
-        self.world_size = world_size
+    training_set: TrainingSet
+    batch_size: int
+    epoch: int
+    _: KW_ONLY
+    seed: int = 0
+    start: int = 0
+    workers: int = 2
+    repeats: int = 1
+    balanced: bool = False
+    shares: Mapping[str, float] | None = None
+    rank: int = 0
+    world_size: int = 1
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1 or self.batch_size % self.world_size:
+            reason = f"cannot be shared equally by {self.world_size} processes"
+            raise InputError(f"a batch of {self.batch_size}", reason)
 
     @property
     def steps(self) -> int:
@@ -205,7 +201,7 @@ class Batches:
         parts = self._draws(domains)
         draws = [draw for part in parts for draw in part]
         ahead = 2 * self.batch_size // self.world_size
-        with closing(made_ahead(self._item, draws, workers=self.workers, ahead=ahead)) as items:
+        with closing(prefetch(self._item, draws, workers=self.workers, ahead=ahead)) as items:
             for part in parts:
                 made = list(islice(items, len(part)))
                 yield Batch(
@@ -245,7 +241,7 @@ def descriptor_images(
     def image(sample: Sample) -> NDArray[np.float32]:
         return transforms.normalise(pictures.read_resized(sample, size, size))
 
-    with closing(made_ahead(image, dataset.samples, workers=workers, ahead=2 * batch_size)) as images:
+    with closing(prefetch(image, dataset.samples, workers=workers, ahead=2 * batch_size)) as images:
         names = iter(dataset.ids)
         while ids := list(islice(names, batch_size)):
             yield ids, _stack_images(list(islice(images, len(ids))))
@@ -254,13 +250,6 @@ def descriptor_images(
 def _stack_images(images: Sequence[NDArray[np.float32]]) -> Tensor:
     """Stack (3, H, W) images into (B, 3, H, W), keeping their order in memory, which is `channels_last`."""
     return torch.from_numpy(np.stack([image.transpose(1, 2, 0) for image in images])).permute(0, 3, 1, 2)
-
-
-def _scaled_points(sample: Sample, image: RGB) -> NDArray[np.float32]:
-    """Return the heads where they are on the picture as it was read."""
-    assert sample.points is not None
-    factors = np.array([image.shape[1] / sample.width, image.shape[0] / sample.height], dtype=np.float32)
-    return sample.points * factors
 
 
 def _such_as(ids: Sequence[str]) -> str:

@@ -4,16 +4,18 @@ import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from gbdgc.data.sample import Sample, decimals
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
+
+Place = TypeVar("Place", bound=str | os.PathLike[str])
 
 
 class Dataset(Sequence[Sample]):
@@ -116,11 +118,14 @@ def concatenate(datasets: Mapping[str, Dataset]) -> Dataset:
     )
 
 
-def unique_name(place: str | os.PathLike[str], taken: Container[str]) -> str:
-    """Return the name of the data set at a path: its last part, numbered where that is taken."""
-    name = Path(place).resolve().name
-    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(candidate for candidate in names if candidate not in taken)
+def named(places: Iterable[Place]) -> dict[str, Place]:
+    """Name data sets by the last part of their path, numbered where that is taken."""
+    names: dict[str, Place] = {}
+    for place in places:
+        name = Path(place).resolve().name
+        numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+        names[next(each for each in numbered if each not in names)] = place
+    return names
 
 
 def _to_record(sample: Sample, folder: Path) -> dict[str, Any]:

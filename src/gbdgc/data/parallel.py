@@ -18,7 +18,9 @@ def map_unordered(
     how many are worked on at a time, by default one per core. They are threads: decoding, resizing, encoding and
     hashing run side by side, and processes would each begin by importing what is imported here already.
     """
-    pool = ThreadPoolExecutor(workers or _cores())
+    # The cores that this process may use, which in a container are fewer than the machine has.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    pool = ThreadPoolExecutor(workers or cores)
     futures = {pool.submit(function, item) for item in items}
     failure: BaseException | None = None
     try:
@@ -32,8 +34,3 @@ def map_unordered(
     if failure is not None:
         yield from (future.result() for future in futures if not future.cancelled() and future.exception() is None)
         raise failure
-
-
-def _cores() -> int:
-    """The cores that this process may use, which in a container are fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

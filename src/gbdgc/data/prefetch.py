@@ -9,7 +9,7 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-def made_ahead(
+def prefetch(
     make: Callable[[Given], Made], given: Iterable[Given], *, workers: int, ahead: int
 ) -> Generator[Made, None, None]:
     """Yield ``make`` of each, in order, while threads make up to ``ahead`` more.

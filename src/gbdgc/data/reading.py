@@ -14,7 +14,7 @@ from gbdgc.data.formats import READERS, Entry, looks_like, reader_named, recogni
 from gbdgc.data.images import MAX_PIXELS, image_size
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.sample import Points, Sample
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error, noted_in
 
 BoxPoint = Literal["head", "centre"]
 
@@ -68,7 +68,8 @@ def load_dataset(
     with ThreadPoolExecutor() as pool:
         outcomes = pool.map(partial(_to_sample, max_pixels=max_pixels, point=point), entries)
         samples = _collect(outcomes, problems)
-    problems = [_printable(problem) for problem in problems]
+    # For files and terminals: half characters as escapes.
+    problems = [_HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], problem) for problem in problems]
     if problems and not (skip_bad and samples):
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise InputError(
@@ -81,13 +82,11 @@ def load_dataset(
 
 def _require_readable(path: Path) -> None:
     """Fail early where readers, which look for patterns of names, would see an empty folder."""
-    try:
+    with as_input_error(OSError, path, "cannot be read ({error})", "check who may read it"):
         if path.is_dir():
             next(path.iterdir(), None)
         elif not path.exists():
             raise InputError(str(path), "no such file or folder")
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read ({error.strerror})", "check who may read it") from error
 
 
 def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
@@ -122,16 +121,12 @@ def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[
         f"{entry.image}: its {name} is not text ({value!r}); give it another" for name, value in _no_text(entry)
     ]
     size, points = (0, 0), None
-    try:
+    with noted_in(problems):
         size = image_size(entry.image, max_pixels=max_pixels)
         if entry.size is not None and entry.size != size:
             problems.append(f"{entry.image}: {_wrong_size(size, entry.size)}")
-    except InputError as error:
-        problems.append(str(error))
-    try:
+    with noted_in(problems):
         points = None if entry.marks is None else _to_points(entry.marks(), entry.id, point)
-    except InputError as error:
-        problems.append(str(error))
     return problems or Sample(entry.id, entry.image, *size, points, entry.split, entry.tags)
 
 
@@ -143,11 +138,6 @@ def _no_text(entry: Entry) -> Iterator[tuple[str, str]]:
     return ((name, value) for name, value in names.items() if _HALF_CHARACTER.search(value))
 
 
-def _printable(text: str) -> str:
-    """Return a text for files and terminals: half characters as escapes."""
-    return _HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], text)
-
-
 def _wrong_size(size: tuple[int, int], labelled: tuple[int, int]) -> str:
     turned = labelled == size[::-1]
     advice = "the labels ignore its EXIF rotation: label it upright" if turned else "use the picture that was labelled"
@@ -156,10 +146,8 @@ def _wrong_size(size: tuple[int, int], labelled: tuple[int, int]) -> str:
 
 def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
     """Check the marks of one picture and make them points."""
-    try:
+    with as_input_error(ValueError, id, "its points have not all the same number of coordinates"):
         rows = np.asarray(marks)
-    except ValueError as error:
-        raise InputError(id, "its points have not all the same number of coordinates") from error
     if rows.size == 0:
         return np.zeros((0, 2), dtype=np.float32)
     if rows.dtype.kind not in "iuf":

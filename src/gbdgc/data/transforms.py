@@ -56,15 +56,8 @@ def crop(image: RGB, points: Points, left: int, top: int, width: int, height: in
     return resized_crop(image, points, Box(left, top, width, height), width, height)
 
 
-def resize(image: RGB, points: Points, width: int, height: int) -> tuple[RGB, Points]:
-    """Bring the whole picture to a size."""
-    rows, columns = image.shape[:2]
-    factors = np.array([width / columns, height / rows], dtype=np.float32)
-    return resized(image, width, height), points * factors
-
-
 def resized(image: RGB, width: int, height: int) -> RGB:
-    """Return the whole picture at a size, for where there are no points."""
+    """Return the whole picture at a size."""
     rows, columns = image.shape[:2]
     return _resample(image, Box(0, 0, columns, rows), width, height)
 
@@ -83,7 +76,7 @@ def resized_crop(image: RGB, points: Points, box: Box, width: int, height: int) 
     rows, columns = image.shape[:2]
     outside = max(-box.left, -box.top, box.left + box.width - columns, box.top + box.height - rows)
     if min(box.width, box.height) <= 0 or outside > _ROUNDING:
-        raise InputError(f"a crop of {box} does not lie in a picture of {columns} x {rows}")
+        raise InputError(f"a crop of {box}", f"does not lie in a picture of {columns} x {rows}")
     kept = points[within(points, box)].astype(np.float64) - (box.left, box.top)
     kept *= (width / box.width, height / box.height)
     return _resample(image, box, width, height), clamp(kept.astype(np.float32), width, height)
@@ -101,13 +94,6 @@ def random_box(image: RGB, size: int, random: np.random.Generator, scale: tuple[
     if side == size:
         return Box(int(random.integers(columns - size + 1)), int(random.integers(rows - size + 1)), size, size)
     return Box(random.uniform(0, columns - side), random.uniform(0, rows - side), side, side)
-
-
-def random_crop(
-    image: RGB, points: Points, size: int, random: np.random.Generator, scale: tuple[float, float] = (1.0, 1.0)
-) -> tuple[RGB, Points]:
-    """Scale by chance and cut ``size`` x ``size`` at a random place: see `random_box`."""
-    return resized_crop(image, points, random_box(image, size, random, scale), size, size)
 
 
 def flip(image: RGB, points: Points) -> tuple[RGB, Points]:

@@ -4,10 +4,12 @@ from gbdgc.domains.alignment import align_labels
 from gbdgc.domains.balls import DivisionRules, divide
 from gbdgc.domains.baselines import KMeansDomains, RandomDomains
 from gbdgc.domains.discovery import GranularBallDomains
+from gbdgc.domains.partitions import PARTITIONS, Partition, build_partition
 from gbdgc.domains.quality import CountSeparation, EpochStability, count_separation, stability
 from gbdgc.domains.tree import Ball, BallTree
 
 __all__ = [
+    "PARTITIONS",
     "Ball",
     "BallTree",
     "CountSeparation",
@@ -15,8 +17,10 @@ __all__ = [
     "EpochStability",
     "GranularBallDomains",
     "KMeansDomains",
+    "Partition",
     "RandomDomains",
     "align_labels",
+    "build_partition",
     "count_separation",
     "divide",
     "stability",

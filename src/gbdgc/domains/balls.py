@@ -1,6 +1,6 @@
 """Division of descriptors into granular balls: the paper's Algorithm 1 up to the final balls.
 
-The equations are in ``equations.py``, the compiled division in ``kernels.py``, its plain twin among the tests.
+The compiled division is in ``kernels.py``; among the tests are its plain twin and each equation by its own name.
 """
 
 import math

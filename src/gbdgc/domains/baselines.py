@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 
-from gbdgc.domains import inputs, stable
+from gbdgc.domains import inputs
 from gbdgc.domains.alignment import name_domains
 from gbdgc.domains.clustering import cluster_distinct, one_thread
 from gbdgc.domains.embedded import EmbeddedDomains, WarmStartDomains
@@ -20,20 +20,11 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
 
     Parameters
     ----------
-    n_domains : int or "auto", default="auto"
-        How many domains, K; "auto" is max(2, round(N^(1/4))).
-    n_components : int or None, default=256
-        PCA axes kept at most; None takes descriptors as they are.
     mode : "paper" or "stable", default="paper"
         "paper" is plain K-means, ten starts. "stable" adds the clip, the memory and the hysteresis of
         ``GranularBallDomains(mode="stable")``, the same code.
-    random_state : int, RandomState or None, default=0
-        Seed of K-means.
-
-    Attributes
-    ----------
-    labels_, n_domains_, domains_, domain_centers_, embedding_, memory_
-        As in `GranularBallDomains`.
+    n_domains, n_components, random_state
+        As in `GranularBallDomains`, and so are the attributes; there are no balls.
     """
 
     def __init__(
@@ -50,22 +41,7 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
 
     def fit(self, X: ArrayLike, y: Any = None, *, previous_labels: ArrayLike | None = None) -> Self:
         """Find the domains; see `GranularBallDomains.fit`."""
-        table = inputs.check_descriptors(self, X)
-        inputs.check_mode(self.mode, ("paper", "stable"))
-        previous = inputs.check_previous(previous_labels, len(table))
-        asked = inputs.count_domains(self.n_domains, len(table))
-        random_state = check_random_state(self.random_state)
-        with one_thread():
-            if self.mode == "stable":
-                self._embed_averaged(table, previous)
-                found = cluster_distinct(self.embedding_, asked, random_state)
-                partition = stable.refine(self.embedding_, found.centers, previous)
-            else:
-                self._embed(table)
-                found = cluster_distinct(self.embedding_, asked, random_state)
-                partition = name_domains(found.labels, found.centers, previous)
-        self.labels_, self.domains_, self.domain_centers_ = partition
-        self.n_domains_ = len(self.domains_)
+        _, asked = self._fit(X, previous_labels, cluster_distinct)
         inputs.warn_if_fewer(self.n_domains_, asked)
         return self
 
@@ -77,17 +53,8 @@ class RandomDomains(EmbeddedDomains):
 
     Parameters
     ----------
-    n_domains : int or "auto", default="auto"
-        How many domains, K; "auto" is max(2, round(N^(1/4))).
-    n_components : int or None, default=256
-        PCA axes kept at most, for ``domain_centers_``; None takes descriptors as they are.
-    random_state : int, RandomState or None, default=0
-        Seed of the lot.
-
-    Attributes
-    ----------
-    labels_, n_domains_, domains_, domain_centers_, embedding_
-        As in `GranularBallDomains`.
+    n_domains, n_components, random_state
+        As in `GranularBallDomains`, and so are the attributes; there are no balls and no memory.
     """
 
     def __init__(

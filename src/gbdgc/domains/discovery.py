@@ -7,11 +7,9 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gbdgc.domains import inputs, stable
-from gbdgc.domains.alignment import name_domains
 from gbdgc.domains.balls import DivisionRules, divide
 from gbdgc.domains.clustering import cluster_distinct, nearest, one_thread
 from gbdgc.domains.embedded import WarmStartDomains
@@ -29,19 +27,21 @@ class Discovery(NamedTuple):
     fallback: bool
 
 
-def discover(Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState) -> Discovery:
-    """Algorithm 1 after PCA: divide, K-means on the balls' centers g_m; a sample inherits its ball's domain."""
+def discover(Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState, mode: str) -> Discovery:
+    """Algorithm 1 after PCA: divide, K-means on the balls' centers g_m; a sample inherits its ball's domain.
+
+    In mode "stable" balls count by their size, and a sample takes the domain of the nearest center.
+    """
     tree = divide(Z, rules)
     g = tree.center[tree.leaves]
-    if too_few(g, n_domains):
+    # M_b < K; balls about the same center count once, as K-means cannot tell them apart.
+    if len(g) < n_domains or len(np.unique(g, axis=0)) < n_domains:
         return Discovery(tree, *cluster_distinct(Z, n_domains, random_state)[:2], fallback=True)
+    if mode == "stable":
+        centers = stable.ball_domains(tree, n_domains, random_state)
+        return Discovery(tree, nearest(Z, centers), centers, fallback=False)
     labels, centers, _ = small_kmeans(g, n_domains, random_state)
     return Discovery(tree, labels[tree.ball_labels()], centers, fallback=False)
-
-
-def too_few(g: Floats, n_domains: int) -> bool:
-    """M_b < K; balls about the same center count once, as K-means cannot tell them apart."""
-    return len(g) < n_domains or len(np.unique(g, axis=0)) < n_domains
 
 
 class GranularBallDomains(ClusterMixin, WarmStartDomains):
@@ -160,25 +160,14 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
             The same samples' domains from the epoch before: names are kept. With mode="stable" also what the last
             ``fit`` of this object left in ``memory_`` is used.
         """
-        table = inputs.check_descriptors(self, X)
-        inputs.check_mode(self.mode, ("paper", "stable"))
-        previous = inputs.check_previous(previous_labels, len(table))
-        asked = inputs.count_domains(self.n_domains, len(table))
         rules = DivisionRules(
             self.split_margin, self.sharpness, self.max_depth, self.min_ball_size, self.max_iter, self.weight_power
         )
-        random_state = check_random_state(self.random_state)
-        with one_thread():
-            if self.mode == "stable":
-                self._embed_averaged(table, previous)
-                found = _discover_stable(self.embedding_, asked, rules, random_state)
-                partition = stable.refine(self.embedding_, found.centers, previous)
-            else:
-                self._embed(table)
-                found = discover(self.embedding_, asked, rules, random_state)
-                partition = name_domains(found.labels, found.centers, previous)
-        self.labels_, self.domains_, self.domain_centers_ = partition
-        self.n_domains_ = len(self.domains_)
+
+        def find(Z: Floats, n_domains: int, random_state: RandomState) -> Discovery:
+            return discover(Z, n_domains, rules, random_state, self.mode)
+
+        found, asked = self._fit(X, previous_labels, find)
         self.fallback_ = found.fallback
         self.tree_ = found.tree
         self.n_iter_ = max(1, int(found.tree.iterations.max()))
@@ -203,15 +192,6 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
         with one_thread():
             ball = nearest(Z, self.tree_.center[self.tree_.leaves])
             return np.array([b.domain for b in self.balls_])[ball]
-
-
-def _discover_stable(Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState) -> Discovery:
-    """Propose domains from balls that count by their size."""
-    tree = divide(Z, rules)
-    if too_few(tree.center[tree.leaves], n_domains):
-        return Discovery(tree, *cluster_distinct(Z, n_domains, random_state)[:2], fallback=True)
-    centers = stable.ball_domains(tree, n_domains, random_state)
-    return Discovery(tree, nearest(Z, centers), centers, fallback=False)
 
 
 def final_balls(tree: BallTree, labels: Integers) -> list[Ball]:

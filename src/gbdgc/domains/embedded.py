@@ -1,23 +1,46 @@
 """What the estimators have in common: descriptors on reduced axes, and a memory where epochs are to be steady."""
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gbdgc.domains import inputs, stable
+from gbdgc.domains.alignment import name_domains
 from gbdgc.domains.clustering import nearest, one_thread
 from gbdgc.domains.reduction import Reduction, fit_reduction
 from gbdgc.domains.tree import Floats, Integers
+from gbdgc.errors import InputError
+
+
+class Clustering(Protocol):
+    """Clusters 0 .. k-1: a label per sample, and the centers."""
+
+    @property
+    def labels(self) -> Integers:
+        """The cluster of each sample."""
+
+    @property
+    def centers(self) -> Floats:
+        """The center of each cluster."""
+
+
+Found = TypeVar("Found", bound=Clustering)
 
 
 class EmbeddedDomains(BaseEstimator):
     """Domains with centers on the reduced axes."""
 
+    n_domains: int | str
     n_components: int | None
+    random_state: int | RandomState | None
+    labels_: Integers
+    n_domains_: int
     domains_: Integers
     domain_centers_: Floats
     embedding_: Floats
@@ -48,6 +71,7 @@ class EmbeddedDomains(BaseEstimator):
 class WarmStartDomains(EmbeddedDomains):
     """Domains that can start from what earlier epochs found."""
 
+    mode: str
     memory_: stable.Memory
 
     def restore(self, memory: Mapping[str, Any]) -> Self:
@@ -57,6 +81,29 @@ class WarmStartDomains(EmbeddedDomains):
         """
         self.memory_ = stable.check_memory(memory)
         return self
+
+    def _fit(
+        self, X: ArrayLike, previous_labels: ArrayLike | None, find: Callable[[Floats, int, RandomState], Found]
+    ) -> tuple[Found, int]:
+        """Find clusters in checked descriptors and name them; return them, and how many were asked for."""
+        table = inputs.check_descriptors(self, X)
+        if self.mode not in ("paper", "stable"):
+            raise InputError("", f"mode is {self.mode!r}", "give 'paper' or 'stable'")
+        previous = inputs.check_previous(previous_labels, len(table))
+        asked = inputs.count_domains(self.n_domains, len(table))
+        random_state = check_random_state(self.random_state)
+        with one_thread():
+            if self.mode == "stable":
+                self._embed_averaged(table, previous)
+                found = find(self.embedding_, asked, random_state)
+                partition = stable.refine(self.embedding_, found.centers, previous)
+            else:
+                self._embed(table)
+                found = find(self.embedding_, asked, random_state)
+                partition = name_domains(found.labels, found.centers, previous)
+        self.labels_, self.domains_, self.domain_centers_ = partition
+        self.n_domains_ = len(self.domains_)
+        return found, asked
 
     def _embed_averaged(self, table: Floats, previous: Integers | None) -> None:
         """Do as `_embed`, then average with what earlier epochs saw, if there were any."""

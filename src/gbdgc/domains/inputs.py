@@ -85,12 +85,6 @@ def _whole(value: object) -> int | None:
     return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
 
 
-def check_mode(mode: str, modes: tuple[str, ...]) -> None:
-    """Raise if this is no mode."""
-    if mode not in modes:
-        raise InputError("", f"mode is {mode!r}", f"give {' or '.join(map(repr, modes))}")
-
-
 def check_previous(previous_labels: ArrayLike | None, n_samples: int) -> Integers | None:
     """Return last epoch's labels, one for each row, or None."""
     if previous_labels is None:

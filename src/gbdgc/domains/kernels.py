@@ -1,4 +1,7 @@
-"""The division, compiled. A plain NumPy version in the tests says the same, and they compare the two ball for ball.
+"""The division, compiled. The tests hold it, ball for ball, to the same in plain NumPy, an equation per function.
+
+Z descriptors after PCA, B a ball of n of them, c its center, w its feature weights (one per axis, >= 0, sum 1),
+theta_l the center of child l, D_j the within-cluster scatter on axis j, beta the sharpness, tau the split margin.
 
 How it comes to be fast. Rows are whole numbers of 32 bits: half of what a pass would read otherwise. A ball is a
 contiguous range of them, split in place as in quicksort, so that memory stays at one working copy and every pass
@@ -15,9 +18,16 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from gbdgc.domains.equations import EPSILON, ROUNDING, TIE, Array
+from gbdgc.domains.tree import Floats
 
 Rows = NDArray[np.int32]
+
+# Two numbers closer than this (relative) are a tie: sums taken in another order must not decide.
+TIE = 1e-9
+# epsilon of the weight update, relative to the mean scatter, so that the unit of the descriptors does not matter.
+EPSILON = 1e-8
+# Scatter below this share of the ball's own is what rounding leaves of zero.
+ROUNDING = 1e-12
 
 # Columns of the integer table, and why a ball was not split: indices into tree.REASONS.
 PARENT, LEFT, RIGHT, DEPTH, START, STOP, REASON, ITERATIONS = range(8)
@@ -28,7 +38,7 @@ _VECTOR = {"reassoc", "nsz"}
 
 
 @numba.njit(cache=True, fastmath={"nnan", "nsz"})
-def extremes(Z: Array) -> tuple[Array, Array]:
+def extremes(Z: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and the largest value on each axis of finite rows, in one pass where NumPy takes two."""
     low, high = Z[0].copy(), Z[0].copy()
     for i in range(1, Z.shape[0]):
@@ -40,7 +50,7 @@ def extremes(Z: Array) -> tuple[Array, Array]:
 
 
 @numba.njit(cache=True)
-def round_to_grid(Z: Array, origin: Array, extent: float, steps: float) -> Rows:
+def round_to_grid(Z: Floats, origin: Floats, extent: float, steps: float) -> Rows:
     """Round (Z - origin) / extent to multiples of 1 / steps, counted in steps; one pass, no temporaries."""
     rows = np.empty(Z.shape, dtype=np.int32)
     for i in range(Z.shape[0]):
@@ -50,8 +60,8 @@ def round_to_grid(Z: Array, origin: Array, extent: float, steps: float) -> Rows:
 
 
 @numba.njit(cache=True)
-def _nonzero_scatter(D: Array, total: Array, n: int) -> Array:
-    """`equations.nonzero_scatter`."""
+def _nonzero_scatter(D: Floats, total: Floats, n: int) -> Floats:
+    """D with 0 where it is only rounding: beside the ball's ``total`` scatter, or finer than the grid of unit 1."""
     for j in range(len(D)):
         if D[j] <= ROUNDING * total[j] or D[j] <= n:
             D[j] = 0.0
@@ -59,8 +69,8 @@ def _nonzero_scatter(D: Array, total: Array, n: int) -> Array:
 
 
 @numba.njit(cache=True)
-def _feature_weights(D: Array, beta: float) -> Array:
-    """`equations.feature_weights`, for D with some scatter."""
+def _feature_weights(D: Floats, beta: float) -> Floats:
+    """w_j = (sum_t ((D_j + eps) / (D_t + eps))^(1 / (beta - 1)))^-1, and 0 where D_j = 0; for D with some scatter."""
     epsilon = EPSILON * D.mean()
     smallest = np.inf
     for j in range(len(D)):
@@ -75,7 +85,7 @@ def _feature_weights(D: Array, beta: float) -> Array:
 
 
 @numba.njit(cache=True, fastmath=_VECTOR)
-def _measure(Z: Rows, c: Array, w: Array, total: Array, distance: Array) -> tuple[float, float]:
+def _measure(Z: Rows, c: Floats, w: Floats, total: Floats, distance: Floats) -> tuple[float, float]:
     """Fill the scatter on each axis and each row's d_w to the center; return compactness and radius."""
     n, d = Z.shape
     total[:] = 0.0
@@ -96,7 +106,7 @@ def _measure(Z: Rows, c: Array, w: Array, total: Array, distance: Array) -> tupl
 
 
 @numba.njit(cache=True, fastmath=_VECTOR)
-def _distances(Z: Rows, c: Array, w: Array, distance: Array) -> None:
+def _distances(Z: Rows, c: Floats, w: Floats, distance: Floats) -> None:
     """d_w of each row to c."""
     n, d = Z.shape
     for i in range(n):
@@ -107,7 +117,7 @@ def _distances(Z: Rows, c: Array, w: Array, distance: Array) -> None:
 
 
 @numba.njit(cache=True)
-def _comes_first(a: Rows, b: Rows, c: Array) -> bool:
+def _comes_first(a: Rows, b: Rows, c: Floats) -> bool:
     """Break a tie by value: farther from the center on the first axis that differs, then the larger value."""
     for j in range(len(c)):
         if abs(a[j] - c[j]) != abs(b[j] - c[j]):
@@ -119,7 +129,7 @@ def _comes_first(a: Rows, b: Rows, c: Array) -> bool:
 
 
 @numba.njit(cache=True)
-def _farthest(Z: Rows, distance: Array, c: Array) -> int:
+def _farthest(Z: Rows, distance: Floats, c: Floats) -> int:
     """Row with the largest distance."""
     limit = distance.max() * (1.0 - TIE)
     best = -1
@@ -131,7 +141,7 @@ def _farthest(Z: Rows, distance: Array, c: Array) -> int:
 
 @numba.njit(cache=True, fastmath=_VECTOR)
 def _assign(
-    Z: Rows, theta_1: Array, theta_2: Array, v: Array, first: NDArray[np.bool_], sum_1: Array
+    Z: Rows, theta_1: Floats, theta_2: Floats, v: Floats, first: NDArray[np.bool_], sum_1: Floats
 ) -> tuple[int, int]:
     """Give each row to the nearer center under d_v; keep child 1's sum; return its change in size and the moves."""
     n, d = Z.shape
@@ -158,16 +168,16 @@ def _assign(
 @numba.njit(cache=True)
 def _two_means(
     Z: Rows,
-    seeds: Array,
-    sum_all: Array,
-    total: Array,
-    w: Array,
+    seeds: Floats,
+    sum_all: Floats,
+    total: Floats,
+    w: Floats,
     beta: float,
     max_iter: int,
     power: bool,
     first: NDArray[np.bool_],
-    sum_1: Array,
-) -> tuple[int, Array, bool, int]:
+    sum_1: Floats,
+) -> tuple[int, Floats, bool, int]:
     """Alternate assignment, centers and weights; return the size of child 1, w, if any scatter is left, and rounds."""
     n = len(Z)
     theta_1, theta_2 = seeds[0].copy(), seeds[1].copy()
@@ -219,7 +229,7 @@ def divide_rows(
     min_size: int,
     max_iter: int,
     power: bool,
-) -> tuple[NDArray[np.int64], Array, Array, Array]:
+) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
     """Divide the rows of Z, which is reordered along with ``order``; return the ball tree as four tables.
 
     The tables are: whole numbers (parent, left, right, depth, start, stop, reason, iterations), centers, weights, and

@@ -75,7 +75,7 @@ class EpochStability:
 
 
 def stability(history: Sequence[ArrayLike]) -> list[EpochStability]:
-    """Compare each epoch's labels with the epoch before: one row an epoch."""
+    """Compare each epoch's labels with the epoch before: one row per epoch."""
     rows: list[EpochStability] = []
     previous = None
     for epoch, entry in enumerate(history):

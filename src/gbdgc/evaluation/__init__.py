@@ -1,10 +1,11 @@
 """From counted pictures to numbers: one row per picture first, and everything else from these rows."""
 
+from gbdgc.evaluation.calibration import calibrate, coverage, save_calibrated, with_intervals
 from gbdgc.evaluation.counting import Unreadable, count_dataset, count_rows
 from gbdgc.evaluation.intervals import Estimate, bootstrap, paired_bootstrap
 from gbdgc.evaluation.labels import LabelFit, check_labels, label_score
 from gbdgc.evaluation.localisation import box_free_radius, localisation, match_points
-from gbdgc.evaluation.metrics import METRICS, compare, errors, full_summary, summarise
+from gbdgc.evaluation.metrics import METRICS, compare, doubt, errors, full_summary, summarise
 from gbdgc.evaluation.run import Evaluation, evaluate
 from gbdgc.evaluation.submission import write_nwpu_submission
 from gbdgc.evaluation.table import PREDICTIONS, Row, read_table
@@ -19,10 +20,13 @@ __all__ = [
     "Unreadable",
     "bootstrap",
     "box_free_radius",
+    "calibrate",
     "check_labels",
     "compare",
     "count_dataset",
     "count_rows",
+    "coverage",
+    "doubt",
     "errors",
     "evaluate",
     "full_summary",
@@ -31,6 +35,8 @@ __all__ = [
     "match_points",
     "paired_bootstrap",
     "read_table",
+    "save_calibrated",
     "summarise",
+    "with_intervals",
     "write_nwpu_submission",
 ]

@@ -28,6 +28,7 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
         if isinstance(outcome, Failure):
             yield Unreadable(data, sample.id, str(outcome.error))
         else:
+            low, high = outcome.interval or (None, None)
             yield Row(
                 id=sample.id,
                 truth=sample.count,
@@ -38,6 +39,8 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
                 data=data,
                 domain=outcome.domain,
                 novelty=outcome.novelty,
+                low=low,
+                high=high,
                 tags=sample.tags,
                 **_matches(outcome, sample),
             )

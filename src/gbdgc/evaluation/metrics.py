@@ -12,6 +12,9 @@ from gbdgc.evaluation.table import Row, tag_names
 Summary = dict[str, Any]
 """What can be written as JSON."""
 
+_FEW = 5
+"""Pictures below which a poor error may be chance."""
+
 _DENSITY = {"0": 0, "1-100": 100, "101-500": 500, "501-5000": 5000, "over 5000": None}
 """NWPU-Crowd's bands of the true count, by their upper ends."""
 
@@ -57,6 +60,18 @@ def errors(rows: Sequence[Row], *, seed: int = 0) -> Summary:
     truth, count = _arrays(rows)
     made = {name: bootstrap(metric, truth, count, seed=seed)._asdict() for name, metric in METRICS.items()}
     return {"images": len(truth)} | made
+
+
+def doubt(rows: Sequence[Row]) -> str | None:
+    """Say what is wrong with counts that are no better than always the same number; None where they are."""
+    truth, count = _arrays(rows)
+    if len(truth) < _FEW or truth.std() == 0:
+        return None
+    if count.std() < 0.05 * truth.std():
+        return f"all counts are about {count.mean():.0f}, where there are {truth.min():.0f} to {truth.max():.0f} people"
+    if (own := mae(truth, count)) >= (constant := np.abs(truth - truth.mean()).mean()):
+        return f"worse than always saying {truth.mean():.0f}, the mean: off by {own:.1f} instead of {constant:.1f}"
+    return None
 
 
 def full_summary(rows: Sequence[Row], *, seed: int = 0) -> Summary:

@@ -11,12 +11,13 @@ from typing import Any
 
 from gbdgc.checkpoint import model_file
 from gbdgc.counting import Counter
-from gbdgc.data import Dataset, load_dataset, unique_name
+from gbdgc.data import Dataset, load_dataset, named
 from gbdgc.errors import InputError, UsageError
+from gbdgc.evaluation.calibration import coverage
 from gbdgc.evaluation.counting import WHOLE, Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.localisation import localisation
-from gbdgc.evaluation.metrics import Summary, compare, full_summary
+from gbdgc.evaluation.metrics import Summary, compare, doubt, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, cells, read_table, table_columns, tag_names
 from gbdgc.files import atomic_write
 from gbdgc.progress import track
@@ -122,6 +123,8 @@ def evaluate(
             "unreadable": sum(each.data == name for each in unreadable),
             **full_summary(own, seed=seed),
             "localisation": localisation(own),
+            "coverage": coverage(own),
+            "doubt": doubt(own),
         }
         if others is not None:
             summary["data"][name]["against"] = compare(own, others, seed=seed)
@@ -133,12 +136,7 @@ def evaluate(
 def _named(data: Sequence[Place] | Mapping[str, Place]) -> dict[str, Place]:
     if isinstance(data, Mapping):
         return dict(data)
-    if isinstance(data, str | os.PathLike):
-        data = [data]
-    named: dict[str, Place] = {}
-    for place in data:
-        named[unique_name(place, named)] = place
-    return named
+    return named([data] if isinstance(data, str | os.PathLike) else data)
 
 
 def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:

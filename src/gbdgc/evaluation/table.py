@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.runs import Journal
 
 PREDICTIONS = "predictions.csv"
@@ -13,7 +13,8 @@ COLUMNS = ("data", "id", "truth", "count", "error", "width", "height", "millisec
 MATCHED = {"matched_4px": "4 px", "matched_8px": "8 px", "matched_box_free": "box-free"}
 """Columns of matches between points and labelled heads, and the names of their tolerances."""
 LOCALISATION = ("points", *MATCHED)
-"""Tables of earlier versions do not have these."""
+ENDS = ("low", "high")
+"""Tables of earlier versions have neither of these."""
 _TAG = "tag_"
 
 
@@ -34,6 +35,9 @@ class Row:
     """The latent domain of the source that the picture is nearest to."""
     novelty: float | None = None
     """How far the picture lies out of the source's cloud: 0 well inside, 1 far out."""
+    low: float | None = None
+    high: float | None = None
+    """The ends of the count's interval; None where the model is not calibrated."""
     tags: Mapping[str, str] = field(default_factory=dict)
     points: int | None = None
     """How many heads were placed; like the matches, None where nobody has labelled the picture."""
@@ -49,12 +53,12 @@ class Row:
 
 def table_columns(tags: Sequence[str]) -> list[str]:
     """Return the columns of the table of pictures with these tags."""
-    return [*COLUMNS, *LOCALISATION, *(_TAG + tag for tag in tags)]
+    return [*COLUMNS, *ENDS, *LOCALISATION, *(_TAG + tag for tag in tags)]
 
 
 def cells(row: Row) -> dict[str, object]:
     """Return a row as the table has it."""
-    values = {name: getattr(row, name) for name in (*COLUMNS, *LOCALISATION)}
+    values = {name: getattr(row, name) for name in (*COLUMNS, *ENDS, *LOCALISATION)}
     return values | {_TAG + tag: value for tag, value in row.tags.items()}
 
 
@@ -70,21 +74,17 @@ def read_table(path: str | os.PathLike[str]) -> list[Row]:
     """
     path = Path(path)
     path = path / PREDICTIONS if path.is_dir() else path
-    try:
+    with as_input_error(OSError, path, "no table of predictions that can be read ({error})"):
         path.stat()
         lines = Journal(path, COLUMNS).rows()
-    except OSError as error:
-        raise InputError(str(path), f"no table of predictions that can be read ({error})") from error
     if missing := [column for column in COLUMNS if lines and column not in lines[0]]:
         raise InputError(
             str(path), f"no column {missing[0]!r}", f"give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder"
         )
     rows = []
     for number, line in enumerate(lines, start=2):
-        try:
+        with as_input_error(ValueError, path, f"line {number} is damaged ({{error}})"):
             rows.append(_from_strings(line))
-        except ValueError as error:
-            raise InputError(str(path), f"line {number} is damaged ({error})") from error
     return rows
 
 
@@ -99,6 +99,8 @@ def _from_strings(line: Mapping[str, str]) -> Row:
         milliseconds=float(line["milliseconds"]) if line["milliseconds"] else None,
         domain=int(line["domain"]) if line["domain"] else None,
         novelty=float(line["novelty"]) if line["novelty"] else None,
+        low=float(line["low"]) if line.get("low") else None,
+        high=float(line["high"]) if line.get("high") else None,
         tags={name.removeprefix(_TAG): value for name, value in line.items() if name.startswith(_TAG) and value},
         **{name: int(line[name]) for name in LOCALISATION if line.get(name)},
     )

@@ -34,17 +34,12 @@ class PartialLosses(NamedTuple):
 class Method(Protocol):
     """The whole contract between a method and training."""
 
-    @property
-    def weights(self) -> dict[str, float]:
-        """The weight of each loss in the objective, by name."""
-
-    @property
-    def network_options(self) -> dict[str, bool]:
-        """The parts of the network that this method trains: `codebook`, `style`."""
-
-    @property
-    def needs_domains(self) -> bool:
-        """Whether the latent domains of the source are to be found."""
+    weights: dict[str, float]
+    """The weight of each loss in the objective, by name."""
+    network_options: dict[str, bool]
+    """The parts of the network that this method trains: `codebook`, `style`."""
+    needs_domains: bool
+    """Whether the latent domains of the source are to be found."""
 
     def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
         """Draw whose style each image of a step takes on; None leaves them as they are."""

@@ -13,21 +13,9 @@ class PlainRegression:
 
     def __init__(self, options: MethodOptions) -> None:
         self.options = options
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """The density's, and the occupancy's for networks that have it."""
-        return {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT}
-
-    @property
-    def network_options(self) -> dict[str, bool]:
-        """Neither codebook nor style branch."""
-        return {"codebook": False, "style": False}
-
-    @property
-    def needs_domains(self) -> bool:
-        """It knows no domains."""
-        return False
+        self.weights = {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT}
+        self.network_options = {"codebook": False, "style": False}
+        self.needs_domains = False
 
     def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
         """Return None: styles stay as they are."""

@@ -14,24 +14,11 @@ class GranularBallGeneralisation:
 
     def __init__(self, options: MethodOptions) -> None:
         self.options = options
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """The weight of each term that is switched on."""
-        given = {name: getattr(self.options, name) for name in ("semantic", "style", "orthogonality")}
-        return {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT} | {
-            name: weight for name, weight in given.items() if weight > 0
-        }
-
-    @property
-    def network_options(self) -> dict[str, bool]:
-        """The codebook as asked; the style branch where a loss needs it."""
-        return {"codebook": self.options.codebook, "style": bool({"style", "orthogonality"} & self.weights.keys())}
-
-    @property
-    def needs_domains(self) -> bool:
-        """True where a loss speaks of pseudo-domains."""
-        return bool({"semantic", "style"} & self.weights.keys())
+        terms = {name: getattr(options, name) for name in ("semantic", "style", "orthogonality")}
+        on = {name: weight for name, weight in terms.items() if weight > 0}
+        self.weights = {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT} | on
+        self.network_options = {"codebook": options.codebook, "style": bool({"style", "orthogonality"} & on.keys())}
+        self.needs_domains = bool({"semantic", "style"} & on.keys())  # the losses that speak of pseudo-domains
 
     def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
         """Return None: styles stay as they are."""

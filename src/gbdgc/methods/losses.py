@@ -14,7 +14,7 @@ _DENSITY_BINS = (0.01, 0.1, 0.4)  # people in 8 x 8 pixels: empty ground, beside
 
 
 def pooled(map_BDHW: Tensor) -> Tensor:
-    """Global average pooling: one descriptor an image."""
+    """Global average pooling: one descriptor per image."""
     return map_BDHW.mean(dim=(2, 3))
 
 

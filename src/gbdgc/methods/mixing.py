@@ -19,22 +19,11 @@ class DomainMixing:
 
     def __init__(self, options: MethodOptions) -> None:
         self.options = options
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """The weight of each term that is switched on."""
-        given = {"equal_density": self.options.equal_density} if self.options.equal_density > 0 else {}
-        return {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT} | given
-
-    @property
-    def network_options(self) -> dict[str, bool]:
-        """The network of plain regression, so that the two compare by what they saw alone."""
-        return {"codebook": False, "style": False}
-
-    @property
-    def needs_domains(self) -> bool:
-        """True: partners are of another domain."""
-        return True
+        equal = {"equal_density": options.equal_density} if options.equal_density > 0 else {}
+        self.weights = {"density": 1.0, "occupancy": OCCUPANCY_WEIGHT} | equal
+        # The network of plain regression, so that the two compare by what they saw alone.
+        self.network_options = {"codebook": False, "style": False}
+        self.needs_domains = True  # partners are of another domain
 
     def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
         """Mix in as many steps as the option says."""

@@ -27,7 +27,8 @@ class Features(NamedTuple):
 class Backbone(nn.Module):
     """An encoder, what a subclass puts on top, and the promises that network, tiling and training rely on.
 
-    A subclass has a ``forward`` that makes `Features` of images whose sides are multiples of `STRIDE`.
+    A subclass has a ``forward`` that makes `Features` of images whose sides are multiples of `STRIDE`. Given a
+    `Mixing`, it passes its early feature maps through `mix_statistics`.
 
     Parameters
     ----------

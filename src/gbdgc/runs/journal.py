@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import atomic_write, csv_line, csv_rows
 
 
@@ -44,16 +44,12 @@ class Journal:
 
     def append(self, row: Mapping[str, Any], *, durable: bool = False) -> None:
         """Add a row; ``durable`` waits until the disk has it, for what a later file relies on."""
-        try:
-            with self.path.open("ab", buffering=0) as file:
-                header = b"" if os.fstat(file.fileno()).st_size else self._header()
-                file.write(header + self._line(row))
-                if durable:
-                    os.fsync(file.fileno())
-        except OSError as error:
-            raise InputError(
-                str(self.path), f"could not be written ({error.strerror})", "make room, then resume the run"
-            ) from error
+        written = as_input_error(OSError, self.path, "could not be written ({error})", "make room, then resume the run")
+        with written, self.path.open("ab", buffering=0) as file:
+            header = b"" if os.fstat(file.fileno()).st_size else self._header()
+            file.write(header + self._line(row))
+            if durable:
+                os.fsync(file.fileno())
 
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write all rows anew, in one step."""
@@ -74,17 +70,19 @@ class Journal:
     def _parse(self, content: bytes) -> list[dict[str, Any]]:
         text = content.decode("utf-8", "surrogateescape")
         if self.columns is None:
-            lines = text.split("\n")[:-1]
-            try:
-                return [json.loads(line) for line in lines]
-            except (ValueError, RecursionError) as error:
-                number = next(number for number, line in enumerate(lines, 1) if not _is_json(line))
-                raise self._damaged(number, str(error)) from error
+            return [self._parse_json(line, number) for number, line in enumerate(text.split("\n")[:-1], start=1)]
         header, *rows = csv_rows(text) or [[]]
         for number, row in enumerate(rows, start=2):
             if len(row) != len(header):
                 raise self._damaged(number, f"{len(row)} cells under {len(header)} columns")
         return [dict(zip(header, row, strict=True)) for row in rows]
+
+    def _parse_json(self, line: str, number: int) -> dict[str, Any]:
+        try:
+            row: dict[str, Any] = json.loads(line)
+            return row
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(number, str(error)) from error
 
     def _damaged(self, number: int, reason: str) -> InputError:
         return InputError(str(self.path), f"row {number} is damaged ({reason})", "mend it, or take that row out")
@@ -101,11 +99,3 @@ class Journal:
 def _encoded(text: str) -> bytes:
     """File names need not be text: bytes that are not are written back as they were."""
     return text.encode("utf-8", "surrogateescape")
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import atomic_write, csv_line, csv_rows
 from gbdgc.runs.environment import ENVIRONMENT
 from gbdgc.runs.folder import CONFIG
@@ -114,10 +114,7 @@ class TrainingRun:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read a file of a run."""
-    try:
+    resume = "it is written when the run ends: resume it"
+    with as_input_error((OSError, ValueError), path, "cannot be read ({error})", resume):
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(
-            str(path), f"cannot be read ({error})", "it is written when the run ends: resume it"
-        ) from error
     return content

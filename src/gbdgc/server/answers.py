@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from gbdgc import __version__
 from gbdgc.counting import Counter, Result, count_sources
+from gbdgc.counting.conformal import OFFSET
 from gbdgc.counting.overlay import layer
 from gbdgc.counting.tiling import sum_cells
 from gbdgc.data.decoding import Decoder
@@ -38,13 +39,26 @@ class Density(BaseModel):
     cell: int = Field(description="a cell's side, in pixels of the picture")
 
 
+class Spread(BaseModel):
+    """The ends of an interval: (people + offset) times low or high, less the offset, and at least 0."""
+
+    low: float
+    high: float
+    offset: float = OFFSET
+
+
 class Count(BaseModel):
     """How many people, and how far to trust it."""
 
     count: float = Field(description="people in the picture")
+    interval: tuple[float, float] | None = Field(
+        description="what holds the true number nine times in ten, low and high; none where the model is not calibrated"
+    )
     width: int = Field(description="of the upright picture, in pixels")
     height: int
     zones: dict[str, float] = Field(description="people in each zone that was sent")
+    zone_intervals: dict[str, tuple[float, float]] = Field(description="the interval of each of them")
+    spread: Spread | None = Field(description="what gives the interval of any other part of the picture")
     per_m2: dict[str, float | None] | None = Field(
         default=None,
         description="people per square metre of each zone, where the ground was sent; null above the horizon",
@@ -110,6 +124,9 @@ def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Chec
     assert isinstance(result, Result)
     answer = Count(
         count=result.count,
+        interval=result.interval,
+        zone_intervals=result.zone_intervals,
+        spread=None if result.spread is None else Spread(**result.spread._asdict()),
         width=result.width,
         height=result.height,
         zones=dict(result.zones),

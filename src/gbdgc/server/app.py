@@ -16,7 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gbdgc import __version__
 from gbdgc.counting import Counter
-from gbdgc.counting.trust import FAR
 from gbdgc.data.decoding import Decoder
 from gbdgc.server.answers import Count, Health, Model, ProblemAnswer, count_upload, describe_model
 from gbdgc.server.connections import client_key
@@ -135,7 +134,7 @@ def create_app(
         metrics.megapixels.observe(answer.width * answer.height / 1e6)
         if release_memory is not None and answer.width * answer.height > _LARGE_PIXELS:
             release_memory()
-        metrics.unfamiliar.inc((answer.novelty or 0) > FAR)
+        metrics.unfamiliar.inc((answer.novelty or 0) > counter.far)
         return answer
 
     # HEAD, which load balancers and monitors like to send, FastAPI does not give to what has GET.

@@ -1,5 +1,6 @@
 """Settings that are wrong on their own, told before anything is made."""
 
+from operator import attrgetter
 from pathlib import Path
 
 from gbdgc.config import Config
@@ -13,47 +14,53 @@ def check_settings(config: Config) -> None:
     data, train, discovery = config.data, config.train, config.discovery
     for place in data.source:
         if not Path(place).exists():
-            raise InputError(
-                f"{place}: no such file or folder; give data.source=PATH, or set GBDGC_DATA to the folder above "
-                "ShanghaiTech, in which the presets look"
-            )
-    for name, value in (("train.batch_size", train.batch_size), ("train.micro_batch", train.micro_batch)):
-        if value is not None and value < 1:
-            raise InputError(f"{name}={value}: at least one picture")
-    if train.epochs < 1:
-        raise InputError(f"train.epochs={train.epochs}: at least one")
-    if discovery.n_domains is not None and discovery.n_domains < 2:
-        raise InputError(
-            f"discovery.n_domains={discovery.n_domains}: at least two, or null to go by the number of pictures"
-        )
-    if not 0 <= data.validation < 1:
-        raise InputError(f"data.validation={data.validation}: a share of the source, from 0 to less than 1")
-    if data.test_scale <= 0:
-        raise InputError(f"data.test_scale={data.test_scale}", "a size is above 0", "take 1 for pictures as they are")
-    if data.max_side is not None and data.max_side < 1:
-        raise InputError(f"data.max_side={data.max_side}: at least one pixel, or null for pictures as they are")
-    if train.clip_norm is not None and train.clip_norm <= 0:
-        raise InputError(f"train.clip_norm={train.clip_norm}: above 0, or null for gradients as they are")
-    if data.workers < 0:
-        raise InputError(f"data.workers={data.workers}: 0 or more threads beside the one that trains")
-    for name, side in (("augmentation.crop", config.augmentation.crop), ("discovery.image_size", discovery.image_size)):
-        if side < STRIDE or side % STRIDE:
-            raise InputError(f"{name}={side}: the network needs a multiple of {STRIDE}, such as 224 or 256")
-    if data.repeats < 1:
-        raise InputError(f"data.repeats={data.repeats}: at least one crop of each picture per epoch")
-    if data.shares is not None and (len(data.shares) != len(data.source) or len(data.source) < 2):
-        raise InputError(
-            f"data.shares={data.shares}: one share for each of the {len(data.source)} sources, of which there must be "
-            "several"
-        )
-    if data.shares is not None and (min(data.shares) < 0 or sum(data.shares) == 0):
-        raise InputError(f"data.shares={data.shares}: shares are 0 or more, and not all of them 0")
-    if data.shares is not None and data.balanced:
-        raise InputError("data.shares with data.balanced=true: fill batches by source or by domain, not both")
+            advice = "give data.source=PATH, or set GBDGC_DATA to the folder above ShanghaiTech, where presets look"
+            raise InputError(place, "no such file or folder", advice)
+    shares, several = data.shares or [1.0], len(data.source) > 1
+    for name, wrong, reason in (
+        ("train.batch_size", train.batch_size < 1, "at least one picture"),
+        ("train.micro_batch", _below(train.micro_batch, 1), "at least one picture"),
+        ("train.epochs", train.epochs < 1, "at least one"),
+        (
+            "discovery.n_domains",
+            _below(discovery.n_domains, 2),
+            "at least two, or null to go by the number of pictures",
+        ),
+        ("data.validation", not 0 <= data.validation < 1, "a share of the source, from 0 to less than 1"),
+        ("data.test_scale", data.test_scale <= 0, "above 0, and 1 for pictures as they are"),
+        ("data.max_side", _below(data.max_side, 1), "at least one pixel, or null for pictures as they are"),
+        ("train.clip_norm", train.clip_norm is not None and train.clip_norm <= 0, "above 0, or null for no clipping"),
+        ("data.workers", data.workers < 0, "0 or more threads beside the one that trains"),
+        ("augmentation.crop", not _fits(config.augmentation.crop), _SIDES),
+        ("discovery.image_size", not _fits(discovery.image_size), _SIDES),
+        ("data.repeats", data.repeats < 1, "at least one crop of each picture per epoch"),
+        (
+            "data.shares",
+            data.shares is not None and not (several and len(shares) == len(data.source)),
+            f"one share for each of the {len(data.source)} sources, of which there must be several",
+        ),
+        ("data.shares", min(shares) < 0 or sum(shares) == 0, "shares are 0 or more, and not all of them 0"),
+        (
+            "data.shares",
+            data.shares is not None and data.balanced,
+            "not with data.balanced=true: by source or by domain",
+        ),
+    ):
+        if wrong:
+            raise InputError(f"{name}={attrgetter(name)(config)}", reason)
     if discovery.descriptors == "online" and discovery.levels != "encoder":
-        raise InputError(
-            f"discovery.levels={discovery.levels}: the training pass gathers the encoder's levels only; "
-            "take discovery.descriptors=pass"
-        )
+        reason = "the training pass gathers the encoder's levels only"
+        raise InputError(f"discovery.levels={discovery.levels}", reason, "take discovery.descriptors=pass")
     if train.tensorboard and package_version("tensorboard") is None:
-        raise InputError(f"train.tensorboard=true needs a package: {install_advice('track')}")
+        raise InputError("train.tensorboard=true", "needs a package", install_advice("track"))
+
+
+_SIDES = f"the network needs a multiple of {STRIDE}, such as 224 or 256"
+
+
+def _fits(side: int) -> bool:
+    return side >= STRIDE and side % STRIDE == 0
+
+
+def _below(value: int | None, least: int) -> bool:
+    return value is not None and value < least

@@ -18,14 +18,16 @@ from gbdgc.counting.trust import Trust
 from gbdgc.data.loading import Batches, descriptor_images
 from gbdgc.descriptors import Levels, describe
 from gbdgc.domains import stability
-from gbdgc.errors import GbdgcWarning, InputError
-from gbdgc.evaluation import count_dataset, summarise
+from gbdgc.errors import GbdgcWarning
+from gbdgc.evaluation import Row, count_dataset, doubt, summarise
 from gbdgc.models import Network
 from gbdgc.runs import TrainingRun
-from gbdgc.training.state import TrainState, build_partition, source_shares
+from gbdgc.training.state import TrainState, choose_partition, source_shares
 from gbdgc.training.step import backward, gather
 
 _EARLY_STEPS = 100
+_CHECKED = 8
+"""Training pictures that the last epoch counts where no picture was kept aside."""
 
 Descriptors = NDArray[np.float32]
 Report = Callable[[TrainState, dict[str, float]], None]
@@ -42,16 +44,19 @@ def run_epoch(state: TrainState, report: Report) -> dict[str, Any]:
     started, first = time.perf_counter(), state.step
     fit(state, report)
     images = (state.step - first) * state.config.train.batch_size
+    rows = count_kept_aside(state)
     summary = {
         "epoch": state.epoch + 1,
         "losses": {name: total / state.step for name, total in state.sums.items()},
         "images_per_second": images / (time.perf_counter() - started),
         "learning_rate": state.config.train.learning_rate * rate_factor(state, state.steps_done - 1),
-        "validation": validate(state),
+        "validation": None if state.validation is None else summarise(rows),
+        "doubt": doubt(rows),
     }
     state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
     keep_best(state, summary)
-    keep_recent(state, summary)
+    if state.epoch > state.config.train.epochs - state.config.train.keep_epochs:
+        save_model(state, summary, checkpoint.EPOCH.format(state.epoch))
     return summary
 
 
@@ -109,7 +114,8 @@ def fit(state: TrainState, report: Report) -> None:
     saved = time.monotonic()
     for batch in batches:
         batch = batch.to(fabric.device)
-        set_learning_rate(state)
+        for group in state.optimizer.param_groups:
+            group["lr"] = rate_factor(state, state.steps_done) * group["peak"]
         seed = step_seed(train.seed, state.steps_done)
         losses, counts_B, z_BD = backward(
             state.runner, batch, micro_batch=train.micro_batch, seed=seed, with_statistics=gathers_online(state)
@@ -121,13 +127,14 @@ def fit(state: TrainState, report: Report) -> None:
         # In 16 bits a gradient overflows now and then: the scaler leaves that step out and goes on with smaller ones.
         overflow_is_normal = getattr(fabric.strategy.precision, "scaler", None) is not None
         if not (math.isfinite(sum(losses.values())) and (overflow_is_normal or torch.isfinite(norm))):
-            raise InputError(not_finite(state, losses, float(norm), batch.ids))
+            raise FloatingPointError(not_finite(state, losses, float(norm), batch.ids))
         state.optimizer.step()
         state.optimizer.zero_grad()
         if state.average is not None:
             state.average.update_parameters(state.network)
-        if z_BD is not None:
-            remember(state, batch.ids, z_BD)
+        if z_BD is not None:  # descriptors that this pass gives for free; every process keeps all of them
+            names = [id for part in everywhere(fabric, [batch.ids]) for id in part]
+            state.online.update(zip(names, gather(fabric, z_BD).cpu(), strict=True))
         state.step += 1
         watch_early(state, counts_B, batch.people)
         state.sums = {name: state.sums.get(name, 0.0) + value for name, value in losses.items()}
@@ -166,21 +173,25 @@ def watch_early(state: TrainState, counts_B: torch.Tensor, people_BHW: torch.Ten
     )
 
 
-def validate(state: TrainState) -> dict[str, float] | None:
-    """Count the part of the source that was kept aside, every process its share."""
-    if state.validation is None:
-        return None
-    share = state.validation[state.fabric.global_rank :: state.fabric.world_size]
+def count_kept_aside(state: TrainState) -> list[Row]:
+    """Count the part of the source that was kept aside, every process its share.
+
+    Where there is none, the last epoch counts a few training pictures: a run that learnt nothing cannot count those.
+    """
+    dataset = state.validation
+    if dataset is None:
+        dataset = state.source.dataset[: _CHECKED if state.epoch + 1 == state.config.train.epochs else 0]
+    share = dataset[state.fabric.global_rank :: state.fabric.world_size]
     sizes = {name: getattr(state.config.data, name) for name in ("max_side", "test_scale")}
     rows = everywhere(state.fabric, count_dataset(state.counting_network, share, **sizes))
     if not any(row.count for row in rows) and any(row.truth for row in rows):
         warnings.warn(
-            "the density is zero on every picture of the validation part; if the next epoch does not mend it, start a "
+            "the density is zero on every picture that was counted; if the next epoch does not mend it, start a "
             "new run with a lower train.head_learning_rate",
             GbdgcWarning,
             stacklevel=2,
         )
-    return summarise(rows)
+    return rows
 
 
 def keep_best(state: TrainState, summary: dict[str, Any]) -> None:
@@ -191,12 +202,6 @@ def keep_best(state: TrainState, summary: dict[str, Any]) -> None:
         return
     state.best = error
     save_model(state, summary, checkpoint.BEST)
-
-
-def keep_recent(state: TrainState, summary: dict[str, Any]) -> None:
-    """Write the models of the last epochs too, where they are wanted."""
-    if state.epoch > state.config.train.epochs - state.config.train.keep_epochs:
-        save_model(state, summary, checkpoint.EPOCH.format(state.epoch))
 
 
 def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
@@ -215,40 +220,28 @@ def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
         "test_scale": config.data.test_scale,
         "epoch": summary["epoch"],
         "validation": summary["validation"],
+        "doubt": summary["doubt"],
     }
     checkpoint.save_model(state.folder / "checkpoints" / name, state.counting_network, state.build, info, {})
 
 
-def describe_model(state: TrainState) -> None:
+def add_trust(state: TrainState) -> None:
     """Add to the chosen model where its training pictures lie, so that it can tell how far a new one is from them."""
     path = state.folder / "checkpoints" / checkpoint.BEST
     network, info, _ = checkpoint.load_model(path)
     z_ND = descriptor_pass(state, network.to(state.fabric.device), "encoder")
     # Under the run's own names, which the report and what was written of the epochs go by.
     previous = [state.labels[id] for id in state.source.dataset.ids] if state.labels else None
-    labels = build_partition(state.config).fit(z_ND, previous_labels=previous).labels_
+    labels = choose_partition(state.config).fit(z_ND, previous_labels=previous).labels_
     info["descriptor_size"] = state.config.discovery.image_size
     trust = {name: torch.from_numpy(values) for name, values in Trust.fit(z_ND, labels).to_arrays().items()}
     if state.fabric.is_global_zero:
         checkpoint.save_model(path, network, state.build, info, checkpoint.nest("trust", trust))
 
 
-def remember(state: TrainState, ids: list[str], z_BD: torch.Tensor) -> None:
-    """Keep the descriptors that the training pass gave for free; every process keeps all of them."""
-    rows = gather(state.fabric, z_BD).cpu()
-    names = [id for part in everywhere(state.fabric, [ids]) for id in part]
-    state.online.update(zip(names, rows, strict=True))
-
-
 def gathers_online(state: TrainState) -> bool:
     """Tell whether discovery lives on what the training pass sees."""
     return state.partition is not None and state.config.discovery.descriptors == "online"
-
-
-def set_learning_rate(state: TrainState) -> None:
-    """Give every group its share of the schedule."""
-    for group in state.optimizer.param_groups:
-        group["lr"] = rate_factor(state, state.steps_done) * group["peak"]
 
 
 def rate_factor(state: TrainState, step: int) -> float:

@@ -1,6 +1,5 @@
 """Everything that changes while a run trains, in one place: built, saved and restored here."""
 
-import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,22 +13,14 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from gbdgc import checkpoint
 from gbdgc.config import Config, DataConfig
-from gbdgc.counting.counter import bundled_model
-from gbdgc.data import Dataset, concatenate, load_dataset, unique_name
+from gbdgc.data import Dataset, concatenate, load_dataset, named
 from gbdgc.data.loading import TrainingSet
-from gbdgc.domains import GranularBallDomains, KMeansDomains, RandomDomains
+from gbdgc.domains import PARTITIONS, Partition, build_partition
+from gbdgc.domains.embedded import WarmStartDomains
 from gbdgc.errors import InputError
 from gbdgc.methods.build import build_method
 from gbdgc.models import Network, build_network
 from gbdgc.training.step import Runner
-
-Partition = GranularBallDomains | KMeansDomains | RandomDomains
-
-PARTITIONS: dict[str, type[Partition]] = {
-    "balls": GranularBallDomains,
-    "kmeans": KMeansDomains,
-    "random": RandomDomains,
-}
 
 
 @dataclass
@@ -115,7 +106,7 @@ class TrainState:
         self.fabric.strategy.precision.load_state_dict(info["precision"])
         self.online = dict(zip(info["online"], tensors.get("online", ()), strict=True))
         memory = {name: values.numpy() for name, values in checkpoint.nested("memory", tensors).items()}
-        if memory and isinstance(self.partition, GranularBallDomains | KMeansDomains):
+        if memory and isinstance(self.partition, WarmStartDomains):
             self.partition.restore(memory)
         if self.labels:
             self.source.relabel(self.labels)
@@ -126,13 +117,11 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
     """Make everything a run needs from its config: data, network, optimiser, method, partition."""
     train_part, validation = load_source(config)
     if (wanted := config.discovery.n_domains or 0) > len(train_part):
-        raise InputError(
-            f"discovery.n_domains={wanted}: there are {len(train_part)} pictures to train on; take fewer, or null"
-        )
+        reason = f"there are {len(train_part)} pictures to train on"
+        raise InputError(f"discovery.n_domains={wanted}", reason, "take fewer, or null")
     if config.train.batch_size % fabric.world_size:
-        raise InputError(
-            f"train.batch_size={config.train.batch_size} cannot be shared equally by {fabric.world_size} processes"
-        )
+        reason = f"cannot be shared equally by {fabric.world_size} processes"
+        raise InputError(f"train.batch_size={config.train.batch_size}", reason)
     method = build_method(config.method)
     model = config.model
     build = {
@@ -177,7 +166,7 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
         optimizer=optimizer,
         source=source,
         validation=validation,
-        partition=build_partition(config) if method.needs_domains else None,
+        partition=choose_partition(config) if method.needs_domains else None,
         build=build,
     )
 
@@ -185,9 +174,8 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
 def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
     """Return the part of the source to train on and the part kept aside to choose the model by."""
     data = config.data
-    datasets = {
-        name: load_training_part(place, data) for name, place in zip(source_names(data), data.source, strict=True)
-    }
+    # The ids of several sources put together begin with these names.
+    datasets = {name: load_training_part(place, data) for name, place in named(data.source).items()}
     known = {id for dataset in datasets.values() for id in dataset.ids}
     if unknown := [id for id in data.exclude if id not in known]:
         raise InputError(f"data.exclude: {unknown[0]}", "no source has a picture of that id", f"such as {min(known)}")
@@ -197,23 +185,24 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
     }
     source = next(iter(datasets.values())) if len(datasets) == 1 else concatenate(datasets)
     if len(source) < 2:
-        raise InputError(f"{', '.join(data.source)}: {len(source)} labelled pictures; training needs at least 2")
+        raise InputError(", ".join(data.source), f"{len(source)} labelled pictures", "training needs at least 2")
     if data.validation == 0:
         if config.train.selection == "validation":
-            raise InputError("train.selection=validation needs data.validation above 0; or take selection=last")
+            raise InputError("train.selection=validation", "needs data.validation above 0", "or take selection=last")
         return source, None
     train_part, validation = source.split(1 - data.validation, seed=config.train.seed)
     if not validation or len(train_part) < 2:
         raise InputError(
-            f"data.validation={data.validation} of {len(source)} pictures leaves {len(train_part)} to train on and "
-            f"{len(validation)} to choose by; take another share, or data.validation=0 with train.selection=last"
+            f"data.validation={data.validation} of {len(source)} pictures",
+            f"leaves {len(train_part)} to train on and {len(validation)} to choose by",
+            "take another share, or data.validation=0 with train.selection=last",
         )
     return train_part, validation
 
 
 def start_from(model: str, build: dict[str, Any], *, style: bool) -> Network:
     """Build a network with the weights of a model; a style branch, which no model has, starts afresh."""
-    trained, _, _ = checkpoint.load_model(bundled_model() if model == "default" else model)
+    trained, _, _ = checkpoint.load_model(model)
     try:
         network = build_network(**build, style=style, pretrained=trained.backbone.encoder.state_dict())
         keys = network.load_state_dict(trained.state_dict(), strict=False)
@@ -227,17 +216,9 @@ def start_from(model: str, build: dict[str, Any], *, style: bool) -> Network:
     return network
 
 
-def source_names(data: DataConfig) -> list[str]:
-    """Name each source by the last part of its path; the ids of several sources put together begin with it."""
-    names: list[str] = []
-    for place in data.source:
-        names.append(unique_name(place, names))
-    return names
-
-
 def source_shares(data: DataConfig) -> dict[str, float] | None:
     """Return how much of an epoch each source makes up, where the config says so."""
-    return None if data.shares is None else dict(zip(source_names(data), data.shares, strict=True))
+    return None if data.shares is None else dict(zip(named(data.source), data.shares, strict=True))
 
 
 def load_training_part(place: str | os.PathLike[str], data: DataConfig) -> Dataset:
@@ -279,7 +260,7 @@ def running_average(decay: float) -> Callable[[Any, Any, Tensor | int], None]:
     return update
 
 
-def build_partition(config: Config) -> Partition:
+def choose_partition(config: Config) -> Partition:
     """Return the estimator that finds the latent domains, with its own defaults where the config gives nothing."""
     discovery = config.discovery
     if discovery.partition not in PARTITIONS:
@@ -288,7 +269,4 @@ def build_partition(config: Config) -> Partition:
             "there is no such partition",
             f"choose one of {', '.join(PARTITIONS)}",
         )
-    estimator = PARTITIONS[discovery.partition]
-    known = inspect.signature(estimator).parameters
-    given = {name: value for name, value in vars(discovery).items() if name in known and value is not None}
-    return estimator(**given, random_state=config.train.seed)
+    return build_partition(discovery.partition, **vars(discovery), random_state=config.train.seed)

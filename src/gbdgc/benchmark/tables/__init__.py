@@ -12,17 +12,18 @@ from gbdgc.benchmark.tables.transfer import TRANSFER
 from gbdgc.benchmark.tables.within import WITHIN
 from gbdgc.errors import UsageError
 
-BENCHMARKS: dict[str, Benchmark] = {
-    "transfer": TRANSFER,
-    "within": WITHIN,
-    "domains": DOMAINS,
-    "stability": STABILITY,
-    "partition": PARTITION,
-    "k": NUMBER_OF_DOMAINS,
-    "components": COMPONENTS,
-    "separation": SEPARATION,
-    "epoch_spread": EPOCH_SPREAD,
-}
+_ALL = (
+    TRANSFER,
+    WITHIN,
+    DOMAINS,
+    STABILITY,
+    PARTITION,
+    NUMBER_OF_DOMAINS,
+    COMPONENTS,
+    SEPARATION,
+    EPOCH_SPREAD,
+)
+BENCHMARKS: dict[str, Benchmark] = {each.name: each for each in _ALL}
 
 
 def find_benchmark(name: str) -> Benchmark:

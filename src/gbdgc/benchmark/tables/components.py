@@ -8,7 +8,6 @@ from gbdgc.benchmark.protocol import to_every_other
 COMPONENTS = Benchmark(
     name="components",
     caption="What each part of the method adds",
-    question="what each part of the method adds",
     variants={
         # SCR is the codebook; SBR is the style branch with all three losses that speak of pseudo-domains.
         "baseline": ["method.name=erm"],

@@ -80,7 +80,6 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
 DOMAINS = Benchmark(
     name="domains",
     caption="Whether pseudo-domains help",
-    question="whether pseudo-domains help against plain regression",
     variants={
         _BASELINE: ["method.name=erm"],
         "GBDGC": ["method.name=gbdgc"],

@@ -44,7 +44,6 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
 EPOCH_SPREAD = Benchmark(
     name="epoch_spread",
     caption="The error on the target over the last epochs",
-    question="how much the error differs between the last epochs",
     variants={
         # The two losses that have a trivial or a costly optimum as printed, and as we would have them.
         **METHODS,

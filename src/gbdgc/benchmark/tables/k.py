@@ -26,7 +26,6 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
 NUMBER_OF_DOMAINS = Benchmark(
     name="k",
     caption="How many pseudo-domains there are",
-    question="how many pseudo-domains there are",
     variants=numbers_near,
     pairs=to_every_other,
     measure=errors_on_target,

@@ -18,7 +18,6 @@ PARTITIONS: dict[str, list[str]] = {
 PARTITION = Benchmark(
     name="partition",
     caption="How the pseudo-domains are found",
-    question="how pseudo-domains are found",
     variants=PARTITIONS,
     pairs=to_every_other,
     measure=errors_on_target,

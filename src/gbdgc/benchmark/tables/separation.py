@@ -50,7 +50,6 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
 SEPARATION = Benchmark(
     name="separation",
     caption="How far apart the median counts of the pseudo-domains lie",
-    question="how far apart the median counts of the pseudo-domains lie",
     variants=PARTITIONS,
     pairs=source_alone,
     measure=separation_of_counts,

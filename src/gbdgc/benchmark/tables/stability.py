@@ -42,7 +42,6 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
 STABILITY = Benchmark(
     name="stability",
     caption="How steady the pseudo-domains are from epoch to epoch",
-    question="how steady the pseudo-domains are from epoch to epoch",
     variants=PARTITIONS,
     pairs=source_alone,
     measure=stability_over_epochs,

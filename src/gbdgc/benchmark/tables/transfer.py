@@ -24,7 +24,6 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
 TRANSFER = Benchmark(
     name="transfer",
     caption="Errors on data sets never seen in training",
-    question="errors on data sets never seen",
     variants=METHODS,
     pairs=to_every_other_and_joint,
     measure=errors_on_target,

@@ -9,7 +9,6 @@ from gbdgc.benchmark.tables.transfer import METHODS
 WITHIN = Benchmark(
     name="within",
     caption="Errors on the source's own test set",
-    question="errors on the source's own test set",
     variants=METHODS,
     pairs=to_itself,
     measure=errors_on_target,

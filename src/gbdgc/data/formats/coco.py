@@ -34,7 +34,7 @@ from gbdgc.data.formats.entry import (
 from gbdgc.data.formats.people import people_among
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.sample import decimals
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error, noted_in
 from gbdgc.files import atomic_write
 
 TITLE = "COCO"
@@ -156,10 +156,8 @@ def _read_file(file: Path, problems: list[str]) -> Iterator[Entry]:
     for image in images:
         labelled = "annotations" in content and image.get("labelled", True)
         marks = partial(_marks, by_image[image["id"]], keypoint_names, file) if labelled else None
-        try:
+        with noted_in(problems):
             yield _entry(file, image, marks)
-        except InputError as error:
-            problems.append(str(error))
 
 
 def _records(
@@ -231,10 +229,9 @@ def _head(keypoints: Any, names: list[str], where: str) -> list[float] | None:
     """The point of the head among the visible keypoints, if they tell."""
     if not keypoints:
         return None
-    try:
+    reason = "its keypoints are not triples of numbers (x, y, visibility)"
+    with as_input_error((ValueError, TypeError, OverflowError), where, reason):
         triples = np.asarray(keypoints, dtype=np.float64).reshape(-1, 3)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(where, "its keypoints are not triples of numbers (x, y, visibility)") from error
     visible = {i: triple[:2] for i, triple in enumerate(triples) if triple[2] > 0}
     if len(triples) == 1:
         return visible[0].tolist() if visible else None

@@ -22,8 +22,8 @@ from gbdgc.data.formats.entry import (
     read_text,
 )
 from gbdgc.data.manifest import Dataset
-from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.errors import InputError, noted_in
+from gbdgc.files import atomic_write, is_number
 
 TITLE = "a CSV of points"
 
@@ -48,11 +48,8 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures in the order in which the file first names them."""
     file = path if path.is_file() else only_file(path, label_files(path), ".csv file with the columns image, x, y")
     for name, picture in _pictures(file, problems).items():
-        try:
+        with noted_in(problems):
             image = find_picture(name, file.parent, (".", "images"), file)
-        except InputError as error:
-            problems.append(str(error))
-        else:
             yield Entry(picture.id, image, partial(_points, picture, file), split=picture.split)
 
 
@@ -111,17 +108,9 @@ def _columns(first: list[str]) -> dict[str, int] | None:
         return {"image": names.index(image)} | {
             name: names.index(name) for name in ("x", "y", "id", "split") if name in names
         }
-    if len(first) >= 3 and all(_is_number(cell) or not cell.strip() for cell in first[1:3]):
+    if len(first) >= 3 and all(is_number(cell) or not cell.strip() for cell in first[1:3]):
         return {"image": 0, "x": 1, "y": 2}
     return None
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
@@ -130,7 +119,7 @@ def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
     columns = _columns(first)
     if columns is None:
         raise InputError(str(file), f"no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
-    has_header = not (_is_number(first[columns["x"]]) or not first[columns["x"]].strip())
+    has_header = not (is_number(first[columns["x"]]) or not first[columns["x"]].strip())
     pictures: dict[str, _Picture] = {}
     for line, row in _rows(file, text):
         if not any(cell.strip() for cell in row) or (has_header and line == 1):

@@ -13,7 +13,7 @@ from defusedxml.ElementTree import ParseError, parse
 
 from gbdgc.data.formats.entry import Entry, find_picture, is_file, label_file_opening
 from gbdgc.data.formats.people import people_among
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error, noted_in
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -41,14 +41,9 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     people = people_among({shape.get("label", "") for image in images for shape in image if shape.tag != "tag"}, file)
     for image in images:
         name, subset = image.get("name", ""), image.get("subset")
-        try:
+        with noted_in(problems), as_input_error(ValueError, file, f"the image {name!r} has no width and height"):
             picture = find_picture(name, file.parent, (".", "images", f"images/{subset}" if subset else "images"), file)
             size = (int(image.get("width", "")), int(image.get("height", "")))
-        except InputError as error:
-            problems.append(str(error))
-        except ValueError:
-            problems.append(f"{file}: the image {name!r} has no width and height")
-        else:
             yield Entry(name, picture, partial(_marks, image, people, file), size, subset.lower() if subset else None)
 
 
@@ -59,12 +54,12 @@ def _label_file(path: Path) -> Path:
 def _parse(file: Path) -> "Element":
     if not is_file(file):
         raise InputError(str(file), "no such file")
-    try:
+    unsafe, unread = "not XML that can be read safely ({error})", "cannot be read ({error})"
+    with (
+        as_input_error((ParseError, DefusedXmlException), file, unsafe, "export it again"),
+        as_input_error(OSError, file, unread),
+    ):
         root = parse(str(file)).getroot()
-    except (ParseError, DefusedXmlException) as error:
-        raise InputError(str(file), f"not XML that can be read safely ({error!r})", "export it again") from error
-    except OSError as error:
-        raise InputError(str(file), f"cannot be read ({error.strerror})") from error
     if root is None or root.tag != "annotations":
         raise InputError(str(file), "its root is not <annotations>")
     return root
@@ -78,13 +73,11 @@ def _marks(image: "Element", people: frozenset[str], file: Path) -> list[list[fl
             continue
         if shape.tag in _OTHER_SHAPES:
             raise InputError(where, f"a {shape.tag} marks a person", "only points and boxes are read")
-        try:
+        with as_input_error(ValueError, where, f"the coordinates of a {shape.tag} shape are not numbers"):
             if shape.tag == "points":
                 pairs = (pair.split(",") for pair in shape.get("points", "").split(";") if pair)
                 marks += [[float(x), float(y), 0, 0] for x, y in pairs]
             elif shape.tag == "box":
                 left, top, right, bottom = (float(shape.get(side, "")) for side in ("xtl", "ytl", "xbr", "ybr"))
                 marks.append([left, top, right - left, bottom - top])
-        except ValueError as error:
-            raise InputError(where, f"the coordinates of a {shape.tag} shape are not numbers") from error
     return marks

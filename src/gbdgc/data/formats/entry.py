@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Protocol, TypeVar
 
 from gbdgc.data.images import IMAGE_SUFFIXES
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import natural_order
 
 T = TypeVar("T")
@@ -54,10 +55,8 @@ class Reader(Protocol):
 
 def listing(folder: Path) -> list[Path]:
     """Return what is in a folder, in natural order (IMG_2 before IMG_10), without hidden files."""
-    try:
+    with as_input_error(OSError, folder, "this folder cannot be read ({error})"):
         found = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
-    except OSError as error:
-        raise InputError(str(folder), f"this folder cannot be read ({error.strerror})") from error
     return sorted(found, key=natural_order)
 
 
@@ -119,13 +118,11 @@ def only_file(folder: Path, files: Sequence[Path], wanted: str) -> Path:
 
 def label_file_opening(path: Path) -> str:
     """Return the first characters of a file, enough to recognise it by; nothing when there is no such text."""
-    if not is_file(path):
-        return ""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            return file.read(4096)
-    except OSError:
-        return ""
+    with suppress(OSError):
+        if path.is_file():
+            with path.open(encoding="utf-8-sig", errors="replace") as file:
+                return file.read(4096)
+    return ""
 
 
 def optional(record: Mapping[str, Any], key: str, kind: type[T], where: object) -> T | None:
@@ -160,19 +157,17 @@ def read_text(path: Path) -> str:
     if path.exists() and not path.is_file():
         raise InputError(str(path), "not a file")  # a pipe or a device, which might never end
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with as_input_error(OSError, path, "cannot be read ({error})"):
+            return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(str(path), f"not text in UTF-8 (byte {error.start})", "save it again as UTF-8") from error
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read ({error.strerror})") from error
 
 
 def parse_json(text: str, where: object) -> Any:
     """Return the value of a JSON text."""
-    try:
+    # ValueError: also a number of more digits than Python takes.
+    with as_input_error((ValueError, RecursionError), where, "not valid JSON ({error})", "export it again"):
         return json.loads(text)
-    except (ValueError, RecursionError) as error:  # also a number of more digits than Python takes
-        raise InputError(str(where), f"not valid JSON ({error})", "export it again") from error
 
 
 def read_json(path: Path) -> Any:

@@ -26,7 +26,7 @@ from gbdgc.data.formats.entry import (
 )
 from gbdgc.data.formats.people import people_among
 from gbdgc.data.images import IMAGE_SUFFIXES
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error, noted_in
 
 TITLE = "Label Studio"
 
@@ -51,11 +51,9 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     pictures: list[tuple[str, str, Path, list[dict[str, Any]] | None]] = []
     for number, task in enumerate(tasks, start=1):
         where = f"{file}, task {task.get('id', number) if isinstance(task, dict) else number}"
-        try:
+        with noted_in(problems):
             name, image = _picture(task, file, where)
             pictures.append((where, name, image, _chosen_result(task, where)))
-        except InputError as error:
-            problems.append(str(error))
     all_shapes = [shape for _, _, _, shapes in pictures for shape in shapes or ()]
     people = people_among({label for shape in all_shapes for label in _labels(shape)}, file)
     for where, name, image, shapes in pictures:
@@ -143,9 +141,9 @@ def _marks(shapes: list[dict[str, Any]], people: frozenset[str], where: str) -> 
         value = shape["value"]
         # A keypoint has a width too: that of the dot drawn for it.
         extent = (value.get("width"), value.get("height")) if _kind(shape) == "rectangle" else (0, 0)
-        try:
+        with as_input_error(
+            (KeyError, TypeError, OverflowError), where, f"a {_kind(shape)} lacks a number ({{error}})"
+        ):
             across, down = shape["original_width"] / 100, shape["original_height"] / 100
             marks.append([value["x"] * across, value["y"] * down, extent[0] * across, extent[1] * down])
-        except (KeyError, TypeError, OverflowError) as error:
-            raise InputError(where, f"a {_kind(shape)} lacks a number ({error})") from error
     return marks

@@ -12,7 +12,7 @@ from typing import Any
 
 from gbdgc.data.formats.entry import Entry, beneath, optional, parse_json, read_text, required, text_tags
 from gbdgc.data.manifest import Dataset
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, noted_in
 
 TITLE = "gbdgc manifest"
 
@@ -30,10 +30,8 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     for number, line in enumerate(read_text(file).split("\n"), start=1):
         where = f"{file}, line {number}"
         if line.strip():
-            try:
+            with noted_in(problems):
                 yield _to_entry(parse_json(line, where), file, where, anywhere=path == file)
-            except InputError as error:
-                problems.append(str(error))
 
 
 def write(dataset: Dataset, path: Path) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from gbdgc.data.formats.entry import is_file
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 
 # Of version 5, which is read here: damaged files crash the process in scipy's reader.
 _MATRIX, _COMPRESSED = 14, 15
@@ -59,11 +59,9 @@ def _guess(variables: Mapping[str, Any]) -> tuple[str, str] | None:
 def _read(path: Path) -> dict[str, Any]:
     if not is_file(path):
         raise InputError(str(path), "no such label file")
-    try:
+    # Whatever a parser trips over: ValueError, KeyError, StopIteration, struct.error, zlib.error, h5py's own ...
+    with as_input_error(Exception, path, "not a .mat file, or a damaged one ({error})", "copy it again"):
         return _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)
-    except Exception as error:
-        # Whatever a parser trips over: ValueError, KeyError, StopIteration, struct.error, zlib.error, h5py's own ...
-        raise InputError(str(path), f"not a .mat file, or a damaged one ({error})", "copy it again") from error
 
 
 def _read_version_5(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gbdgc.data.formats.entry import Entry, beneath, is_file, read_json, read_text
 from gbdgc.data.formats.mat import read_variable
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, noted_in
 
 TITLE = "NWPU-Crowd"
 
@@ -37,13 +37,10 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
         for line in read_text(file).splitlines():
             if columns := line.split():
                 id, *tags = columns
-                try:
+                with noted_in(problems):
                     image = beneath(path / "images", f"{id}.jpg", file)
                     marks = _labels(path, id, split, file)
-                except InputError as error:
-                    problems.append(str(error))
-                    continue
-                yield Entry(id, image, marks, split=split, tags=dict(zip(_TAGS, tags, strict=False)))
+                    yield Entry(id, image, marks, split=split, tags=dict(zip(_TAGS, tags, strict=False)))
 
 
 def _labels(path: Path, id: str, split: str, file: Path) -> Callable[[], Any] | None:

@@ -49,7 +49,9 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
             id = "/".join(filter(None, (part, split, image.stem)))
             yield Entry(id, image, marks, split=split, tags=tags.get(image.name, {}))
         expected = {f"GT_{image.stem}.mat" for image in pictures}
-        problems += [f"{label}: no picture for it in {half / 'images'}" for label in _lonely(labels, expected)]
+        for label in listing(labels):
+            if label.suffix == ".mat" and label.name not in expected:
+                problems.append(f"{label}: no picture for it in {half / 'images'}")
 
 
 def _halves(path: Path) -> list[Path]:
@@ -57,11 +59,8 @@ def _halves(path: Path) -> list[Path]:
     if (path / "images").is_dir():
         return [path]
     found = [*path.glob("*_data/images"), *path.glob("*/*_data/images")]
-    return sorted((images.parent for images in found if images.is_dir()), key=_train_first)
-
-
-def _train_first(half: Path) -> tuple[str, bool, str]:
-    return str(half.parent), half.name != "train_data", half.name
+    halves = [images.parent for images in found if images.is_dir()]
+    return sorted(halves, key=lambda half: (str(half.parent), half.name != "train_data", half.name))
 
 
 def _label_folder(half: Path) -> Path | None:
@@ -83,10 +82,6 @@ def _heads(label: Path) -> Any:
     if not isinstance(info, dict) or "location" not in info:
         raise InputError(str(label), "'image_info' has no field 'location'")
     return info["location"]
-
-
-def _lonely(labels: Path, expected: set[str]) -> list[Path]:
-    return [file for file in listing(labels) if file.suffix == ".mat" and file.name not in expected]
 
 
 def _read_tags(path: Path, problems: list[str]) -> dict[str, Mapping[str, str]]:

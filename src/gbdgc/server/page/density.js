@@ -93,3 +93,12 @@ function leftOf({ left, columns, across }, row, x) {
   const start = row * (columns + 1) + column;
   return left[start] * (1 - share) + left[start + 1] * share;
 }
+
+/** The interval that holds a true number nine times in ten, or null where the model does not know. */
+export function intervalAround(people, spread) {
+  if (people === null || !spread) return null;
+  return [spread.low, spread.high].map((factor) => Math.max(0, (Math.max(people, 0) + spread.offset) * factor - spread.offset));
+}
+
+/** An interval in whole people; nothing where there is none. */
+export const rangeText = (interval) => interval?.map((end) => Math.round(end).toLocaleString("en")).join("–") ?? "";

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { clock, drawChart, frameAt } from "./chart.js";
-import { isInside, peopleIn, total, unpack, withoutMasks } from "./density.js";
+import { intervalAround, isInside, peopleIn, rangeText, total, unpack, withoutMasks } from "./density.js";
 import { metresIn } from "./ground.js";
 import { compose, dotSize, download, short, table } from "./save.js";
 import { grab, openVideo } from "./video.js";
@@ -10,8 +10,6 @@ import { makeZones } from "./zones.js";
 
 const LARGEST_SHOWN = 2048; // pixels on the longer side of the picture on show
 const MOST_FRAMES = 1000;
-const FAR = 0.99; // novelty above which the service itself warns
-const EDGE = 0.9;
 
 const find = (id) => document.getElementById(id);
 
@@ -23,6 +21,7 @@ const shown = () => state.frames[state.chosen];
 const isVideo = () => player !== null;
 const zones = makeZones({
   countIn: (corners) => shown()?.countIn(corners) ?? null,
+  rangeOf: (people) => rangeText(intervalAround(people, shown()?.answer.spread)),
   perM2In: (corners) => shown()?.perM2In(corners) ?? null,
   changed: zonesChanged,
 });
@@ -161,6 +160,7 @@ function showPicture(source, width, height) {
   find("count").textContent = "…";
   find("unit").textContent = "people";
   find("detail").textContent = state.name;
+  find("interval").hidden = true;
   find("trust").hidden = true;
 }
 
@@ -184,7 +184,7 @@ async function showFrame(index, canvas = null) {
   find("peak").textContent = short(frame.peak);
   find("square").textContent = `people per ${frame.square} × ${frame.square} pixels`;
   showDots(frame);
-  showTrust(answer);
+  showWarnings(answer.warnings);
   showBusy(false);
   zones.refresh();
   if (isVideo()) showChart();
@@ -194,6 +194,9 @@ function showNumber() {
   const whole = Math.round(shown().count);
   find("count").textContent = whole.toLocaleString("en");
   find("unit").textContent = whole === 1 ? "person" : "people";
+  const range = rangeText(intervalAround(shown().count, shown().answer.spread));
+  find("interval").hidden = range === "";
+  find("interval").textContent = `${range} in nine of ten cases`;
   find("picture").setAttribute("aria-label", `${state.name}: ${whole} people, with the density in colour over it`);
 }
 
@@ -213,14 +216,9 @@ function showDots({ points, answer: { width, height } }) {
   dots.replaceChildren(...paths);
 }
 
-function showTrust({ novelty, domain, warnings }) {
-  const box = find("trust");
-  box.hidden = novelty === null && warnings.length === 0;
-  const far = novelty > FAR || (novelty === null && warnings.length > 0);
-  box.className = `trust ${far ? "far" : novelty > EDGE ? "edge" : ""}`;
-  const familiar = `Like the pictures the model was trained on, nearest to their latent domain ${domain}.`;
-  const edge = `At the edge of what the model was trained on (novelty ${novelty?.toFixed(2)}): look twice.`;
-  box.textContent = warnings.length ? warnings.map(sentence).join(" ") : novelty > EDGE ? edge : familiar;
+function showWarnings(warnings) {
+  find("trust").hidden = warnings.length === 0;
+  find("trust").textContent = warnings.map(sentence).join(" ");
 }
 
 function showChart() {

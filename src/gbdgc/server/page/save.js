@@ -1,6 +1,7 @@
 // Saving what is on show: the picture with its overlay as PNG, the numbers as CSV.
 
 import { clock } from "./chart.js";
+import { intervalAround, rangeText } from "./density.js";
 import { colourOf } from "./ground.js";
 import { mean, wordsFor } from "./zones.js";
 
@@ -92,7 +93,10 @@ function drawFooter(context, { bar, shown, top, unit }) {
   write(context, number, 18 * unit, middle, "left", "#fafafc");
   const end = 27 * unit + context.measureText(number).width;
   context.font = `${16 * unit}px ${FONT}`;
-  write(context, shown.time === undefined ? people : `${people} at ${clock(shown.time)}`, end, middle, "left", "#a4a7b2");
+  const words = shown.time === undefined ? people : `${people} at ${clock(shown.time)}`;
+  const range = rangeText(intervalAround(shown.count, shown.answer.spread));
+  write(context, words, end, range ? middle - 10 * unit : middle, "left", "#a4a7b2");
+  write(context, range, end, middle + 10 * unit, "left", "#a4a7b2");
   const length = 190 * unit;
   const left = width - 18 * unit - length;
   context.fillStyle = "#26282f";
@@ -120,10 +124,13 @@ export function table({ name, frames, zones: all }) {
   const zones = all.filter((zone) => zone.kind === "zone");
   const measured = all.some((zone) => zone.kind === "ground") ? zones : [];
   const timed = frames[0]?.time !== undefined;
-  const head = [timed ? "seconds" : "picture", "people", ...zones.map((zone) => zone.name), ...measured.map((zone) => `${zone.name} per m²`)];
+  const known = frames.some((frame) => frame.answer.spread);
+  const ends = known ? ["low", "high"] : [];
+  const head = [timed ? "seconds" : "picture", "people", ...ends, ...zones.map((zone) => zone.name), ...measured.map((zone) => `${zone.name} per m²`)];
   const rows = frames.map((frame) => [
     timed ? frame.time.toFixed(2) : name,
     frame.count.toFixed(2),
+    ...(known ? intervalAround(frame.count, frame.answer.spread) : []).map((end) => end.toFixed(2)),
     ...zones.map((zone) => frame.countIn(zone.corners).toFixed(2)),
     ...measured.map((zone) => frame.perM2In(zone.corners)?.toFixed(3) ?? ""),
   ]);

@@ -20,10 +20,10 @@ const find = (id) => document.getElementById(id);
 const clip = (value) => Math.min(Math.max(value, 0), 1);
 
 /**
- * Keep the zones, draw them, and call `changed` whenever one is. `countIn` gives the people inside corners, and
- * `perM2In` those per square metre, null where the ground is not known.
+ * Keep the zones, draw them, and call `changed` whenever one is. `countIn` gives the people inside corners, `perM2In`
+ * those per square metre, null where the ground is not known, and `rangeOf` the interval of a count as text.
  */
-export function makeZones({ countIn, perM2In, changed }) {
+export function makeZones({ countIn, perM2In, rangeOf, changed }) {
   const zones = [];
   const stage = find("stage");
   let made = 0;
@@ -220,7 +220,10 @@ export function makeZones({ countIn, perM2In, changed }) {
       const dense = zone.kind === "zone" ? perM2In(zone.corners) : null;
       const words = wordsFor(zone, countIn, perM2In);
       const output = find("zones").children[index].querySelector("output");
-      output.textContent = zone.kind === "zone" ? words.replace(" · ", "\n") : "";
+      const range = zone.kind === "zone" ? rangeOf(countIn(zone.corners)) : "";
+      const small = element("small", "dim");
+      small.textContent = range && ` ${range}`;
+      output.replaceChildren(zone.kind === "zone" ? words.replace(" · ", "\n") : "", small);
       output.style.borderColor = tags[index].style.borderColor = dense === null ? "" : colourOf(dense);
       tags[index].textContent = `${zone.name} · ${words}`;
       tags[index].hidden = zone.kind === "ground"; // its corners have numbers

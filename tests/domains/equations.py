@@ -12,20 +12,15 @@ D_j      within-cluster scatter on axis j
 beta     sharpness of the feature weights, > 1
 tau      split margin
 
-Plain NumPy, as printed. ``kernels.py`` is the compiled twin; a plain division in the tests uses these as they are.
+Plain NumPy, as printed. ``kernels.py`` is the compiled twin; ``plain_division.py`` uses these as they are.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gbdgc.domains.kernels import EPSILON, ROUNDING, TIE
 
-# Two numbers closer than this (relative) are a tie: sums taken in another order must not decide.
-TIE = 1e-9
-# epsilon of the weight update, relative to the mean scatter, so that the unit of the descriptors does not matter.
-EPSILON = 1e-8
-# Scatter below this share of the ball's own is what rounding leaves of zero.
-ROUNDING = 1e-12
+Array = NDArray[np.float64]
 
 
 def center(Z: Array) -> Array:

@@ -1,0 +1,76 @@
+"""`gbdgc tune`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+
+def tune(
+    data: Path,
+    /,
+    *,
+    start: str = "default",
+    split: str = "train",
+    read_as: Annotated[str, Parameter(name="--read-as")] = "auto",
+    steps: Annotated[int, Parameter(validator=Number(gte=1))] = 120,
+    seed: int = 0,
+    out: Path | None = None,
+) -> None:
+    """Fit a model to your own camera by a few labelled pictures of it, if that makes it better.
+
+    Parameters
+    ----------
+    data
+        5 or more labelled pictures, better 20: a folder or a label file.
+    start
+        The model to begin with: a name from `gbdgc models`, a run's folder or a model file.
+    split
+        The split to fit to, "all" for everything; data without splits is taken whole.
+    read_as
+        The format of the labels; recognised by itself.
+    steps
+        Of each of the trainings that are compared.
+    seed
+        Of the parts that are left out in turn, and of the trainings.
+    out
+        The run's folder.
+    """
+    from gbdgc.memory import keep_freed_memory
+    from gbdgc.progress import stdout
+    from gbdgc.training import tune as run_tuning
+    from gbdgc.training.tuning import START
+
+    keep_freed_memory()
+    done = run_tuning(data, start, format=read_as, split=split, steps=steps, seed=seed, out=out)
+    stdout.print(_table(done.summary))
+    before, after = (done.summary["errors"][way]["mae"]["value"] for way in (START, done.chosen))
+    if done.model is None:
+        stdout.print(f"nothing is surely better than {start} as it is: keep it; no model was written", markup=False)
+        next_step = "more labelled pictures may help"
+    else:
+        gain = 1 - after / before
+        stdout.print(f"better by {gain:.0%} on pictures left out, by: {done.chosen}", markup=False)
+        next_step = f"gbdgc count SOURCE --model {done.model}"
+    stdout.print(f"run: {done.folder}", soft_wrap=True, markup=False)
+    stdout.print(f"next: {next_step}", soft_wrap=True, markup=False)
+    if done.doubt is not None:
+        stdout.print(f"doubt: {done.doubt}", soft_wrap=True, markup=False)
+
+
+def _table(summary: dict[str, Any]) -> Any:
+    """Return the errors before and after, each with its interval, of pictures that were left out."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    from gbdgc.cli.evaluate import HEADINGS, estimate_cells
+
+    title = f"{summary['pictures']} pictures, each counted by a model that was not fitted to it"
+    table = Table("fitted", *HEADINGS.values(), title=title, title_justify="left", box=SIMPLE)
+    for way, errors in summary["errors"].items():
+        mark = "[bold]" if way == summary["chosen"] else ""
+        table.add_row(f"{mark}{way}", *estimate_cells(errors))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    return table

@@ -1,0 +1,53 @@
+"""Intervals of counts: calibrated on counted pictures, and held against them."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from gbdgc import checkpoint
+from gbdgc.counting.conformal import COVERAGE, Conformal, features_of
+from gbdgc.evaluation.table import Row
+
+
+def calibrate(rows: Sequence[Row], max_side: int | None) -> Conformal:
+    """Return the calibration of a model whose counts these are, made of pictures limited to this longer side."""
+    labelled = [row for row in rows if row.truth is not None]
+    features = [features_of(row.count, row.novelty, row.width, row.height, max_side) for row in labelled]
+    return Conformal.fit([row.truth or 0 for row in labelled], features)
+
+
+def save_calibrated(model: str | os.PathLike[str], out: Path, rows: Sequence[Row], max_side: int | None) -> Conformal:
+    """Write a copy of a model with the calibration of its intervals on these pictures in it."""
+    conformal = calibrate(rows, max_side)
+    tensors = {name: torch.from_numpy(np.asarray(values)) for name, values in conformal.to_arrays().items()}
+    about = {
+        "coverage": COVERAGE,
+        "images": sum(row.truth is not None for row in rows),
+        "data": sorted({row.data for row in rows}),
+    }
+    checkpoint.amend_model(model, out, {"calibration": about}, checkpoint.nest("conformal", tensors))
+    return conformal
+
+
+def with_intervals(rows: Sequence[Row], conformal: Conformal, max_side: int | None) -> list[Row]:
+    """Return the rows with the intervals that a calibration gives them."""
+    features = (features_of(row.count, row.novelty, row.width, row.height, max_side) for row in rows)
+    ends = [conformal.spread(x_F).around(row.count) for row, x_F in zip(rows, features, strict=True)]
+    return [replace(row, low=low, high=high) for row, (low, high) in zip(rows, ends, strict=True)]
+
+
+def coverage(rows: Sequence[Row]) -> dict[str, float] | None:
+    """Return how many true counts lie within their intervals, and how wide those are; None where there are none.
+
+    The width is the median of the upper end over the lower one, a person added to both.
+    """
+    ends = [(row.truth, row.low, row.high) for row in rows if None not in (row.truth, row.low, row.high)]
+    if not ends:
+        return None
+    truth, low, high = np.array(ends, dtype=np.float64).T
+    inside = (low <= truth) & (truth <= high)
+    return {"share": float(inside.mean()), "width": float(np.median((high + 1) / (low + 1)))}

@@ -1,0 +1,31 @@
+"""The models that come with the package, by name. The only code that knows where they lie."""
+
+import os
+from pathlib import Path
+
+from gbdgc.errors import InputError
+
+WEIGHTS = Path(__file__).parent / "weights"
+DEFAULT = "default"
+_BUNDLED = "bundled"
+"""The stem of the default model's file; every other model is named as its file is."""
+
+
+def shipped_models() -> dict[str, Path]:
+    """Return the files of the models that are there, the default first."""
+    files = sorted(WEIGHTS.glob("*.safetensors"), key=lambda path: (path.stem != _BUNDLED, path.stem))
+    return {DEFAULT if path.stem == _BUNDLED else path.stem: path for path in files}
+
+
+def find_model(model: str | os.PathLike[str] | None) -> Path:
+    """Return the path of a model given by path or by name, None for the default; a file of that name goes first."""
+    if model is not None and (os.path.lexists(model) or str(model) not in {DEFAULT, *shipped_models()}):
+        return Path(model)
+    try:
+        return shipped_models()[str(model or DEFAULT)]
+    except KeyError:
+        raise InputError(
+            str(WEIGHTS / f"{_BUNDLED}.safetensors"),
+            "this installation has no bundled model",
+            "train one (docs/training.md) and give its run folder, or install gbdgc again from a whole clone",
+        ) from None

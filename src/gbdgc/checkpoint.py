@@ -164,11 +164,11 @@ def amend_model(
 
 def model_file(path: str | os.PathLike[str]) -> Path:
     """Return the model file itself: of a run's folder the best one, and of a name the model that ships under it."""
-    path, advice = find_model(path), "give a run's folder or a model file"
-    named = f"give a run's folder, a model file, or one of: {', '.join(shipped_models())}"
+    path = find_model(path)
+    advice = f"give a run's folder, a model file, or one of: {', '.join(shipped_models())}"
     with (
         as_input_error(OSError, path, "cannot be read ({error})", advice),
-        as_input_error(FileNotFoundError, path, "no such file", named),
+        as_input_error(FileNotFoundError, path, "no such file", advice),
     ):
         if not path.is_dir():
             path.stat()

@@ -43,6 +43,12 @@ def in_this_process(counter: Counter, limits: Limits) -> Iterator[tuple[str, int
             thread.join(30)
 
 
+def trickle(connection: socket.socket, text: bytes) -> None:
+    for byte in text:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.2)
+
+
 def is_closed(connection: socket.socket, seconds: float) -> bool:
     """Tell whether the other side closes within that time."""
     connection.settimeout(seconds)
@@ -78,9 +84,7 @@ def test_a_head_that_does_not_come_ends_the_connection_however_it_trickles(count
     with in_this_process(counter, Limits(head_seconds=1.5)) as address, ExitStack() as stack:
         silent, trickling = (stack.enter_context(socket.create_connection(address)) for _ in range(2))
         with pytest.raises(ConnectionError):  # long before the minute that all of it would take
-            for byte in HALF_A_HEAD + b"x" * 300:
-                trickling.sendall(bytes([byte]))
-                time.sleep(0.2)
+            trickle(trickling, HALF_A_HEAD + b"x" * 300)
         assert is_closed(silent, 30)
 
 

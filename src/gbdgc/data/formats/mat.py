@@ -70,6 +70,8 @@ def _read_version_5(path: Path) -> dict[str, Any]:
     content = path.read_bytes()
     if 0 in content[:4]:  # version 4, which has no arrays of arrays
         return loadmat(str(path))
+    if content[126:128] not in (b"IM", b"MI"):
+        raise ValueError("no header")
     order = "<" if content[126:128] == b"IM" else ">"
     allowance = iter(range(_MOST_ARRAYS))
     variables = {}

@@ -128,6 +128,9 @@ class TrainConfig:
     faster; else 32 bits. The run's own config.yaml says what was taken."""
     selection: Literal["validation", "last"] = "last"
     """How the model of the run is chosen: by the source alone."""
+    calibrate: bool = False
+    """At the end, scale the chosen model's counts such that their bias on the validation part is gone, where it is
+    larger than chance."""
     keep_epochs: int = 0
     """Keep the models of the last so many epochs too, to see how steady they are; the run's model is chosen as ever."""
     seed: int = 0

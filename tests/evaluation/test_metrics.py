@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gbdgc.evaluation import METRICS, Row, compare, doubt, errors, full_summary, summarise
+from gbdgc.evaluation import METRICS, Row, compare, doubt, errors, full_summary, summarise, unbiased_gain
 
 
 def row(truth: int | None, count: float, id: str = "", side: int = 100, **more: object) -> Row:
@@ -27,7 +27,16 @@ def test_each_metric_is_what_paper_and_pencil_give(name: str, expected: float) -
 
 
 def test_validation_gets_the_same_numbers_without_intervals() -> None:
-    assert summarise(ROWS) == pytest.approx({"mae": 2.25, "rmse": math.sqrt(7.25), "bias": 0.25, "images": 4})
+    assert summarise(ROWS) == pytest.approx(
+        {"mae": 2.25, "rmse": math.sqrt(7.25), "bias": 0.25, "images": 4, "mean": 32.5}
+    )
+
+
+def test_a_bias_beyond_chance_is_taken_out_by_a_factor_and_any_other_is_left() -> None:
+    too_low = [row(truth, 0.8 * truth) for truth in (100, 110, 90, 105, 95)]
+    assert unbiased_gain(summarise(too_low)) == pytest.approx(1.25)
+    assert unbiased_gain(summarise(ROWS)) == 1, "half a standard error is nothing"
+    assert unbiased_gain(summarise([row(10, 0.0), row(12, 0.0)])) == 1, "nothing times anything is nothing"
 
 
 def test_pictures_without_people_have_no_share_and_the_rest_is_not_diluted_by_them() -> None:

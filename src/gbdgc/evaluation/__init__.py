@@ -5,7 +5,7 @@ from gbdgc.evaluation.counting import Unreadable, count_dataset, count_rows
 from gbdgc.evaluation.intervals import Estimate, bootstrap, paired_bootstrap
 from gbdgc.evaluation.labels import LabelFit, check_labels, label_score
 from gbdgc.evaluation.localisation import box_free_radius, localisation, match_points
-from gbdgc.evaluation.metrics import METRICS, compare, doubt, errors, full_summary, summarise
+from gbdgc.evaluation.metrics import METRICS, compare, doubt, errors, full_summary, summarise, unbiased_gain
 from gbdgc.evaluation.run import Evaluation, evaluate
 from gbdgc.evaluation.submission import write_nwpu_submission
 from gbdgc.evaluation.table import PREDICTIONS, Row, read_table
@@ -37,6 +37,7 @@ __all__ = [
     "read_table",
     "save_calibrated",
     "summarise",
+    "unbiased_gain",
     "with_intervals",
     "write_nwpu_submission",
 ]

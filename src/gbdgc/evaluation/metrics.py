@@ -1,5 +1,6 @@
 """Numbers from rows: errors with their intervals, in all and by density, size and tag."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -52,7 +53,18 @@ def summarise(rows: Sequence[Row]) -> dict[str, float]:
     """Return the errors of labelled pictures as plain numbers, and how many pictures there were."""
     truth, count = _arrays(rows)
     values = {metric.__name__: float(metric(truth, count)) if len(truth) else 0.0 for metric in (mae, rmse, bias)}
-    return values | {"images": len(truth)}
+    return values | {"images": len(truth), "mean": float(truth.mean()) if len(truth) else 0.0}
+
+
+def unbiased_gain(summary: Mapping[str, float]) -> float:
+    """Return the factor that takes the bias out of counts summarised so; 1 where it may be chance.
+
+    That is where it lies within two standard errors of none. A network is surest of the people it was trained on, so it
+    counts others too low; on pictures kept aside it shows by how much.
+    """
+    error = math.sqrt(max(0.0, summary["rmse"] ** 2 - summary["bias"] ** 2) / max(1, summary["images"]))
+    counted = summary["mean"] + summary["bias"]
+    return summary["mean"] / counted if abs(summary["bias"]) > 2 * error and counted > 0 else 1.0
 
 
 def errors(rows: Sequence[Row], *, seed: int = 0) -> Summary:

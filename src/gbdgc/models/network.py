@@ -98,6 +98,12 @@ class Network(nn.Module):
         # Where cells are finer than positions, a position's density is that of its cells.
         return enlarge(density, self.backbone.feature_stride // self.backbone.cell)
 
+    @torch.no_grad()
+    def scale_density(self, factor: float) -> None:
+        """Multiply every density that this network gives."""
+        for parameter in self.head.parameters():
+            parameter.mul_(factor)
+
     def to_pixels(self, density_B1hw: Tensor) -> Tensor:
         """Spread people per cell over its pixels; bilinear interpolation with clamped borders keeps their number."""
         cell = self.backbone.cell

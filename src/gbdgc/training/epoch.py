@@ -19,7 +19,7 @@ from gbdgc.data.loading import Batches, descriptor_images
 from gbdgc.descriptors import Levels, describe
 from gbdgc.domains import stability
 from gbdgc.errors import GbdgcWarning
-from gbdgc.evaluation import Row, count_dataset, doubt, summarise
+from gbdgc.evaluation import Row, count_dataset, doubt, summarise, unbiased_gain
 from gbdgc.models import Network
 from gbdgc.runs import TrainingRun
 from gbdgc.training.state import TrainState, choose_partition, source_shares
@@ -225,10 +225,17 @@ def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
     checkpoint.save_model(state.folder / "checkpoints" / name, state.counting_network, state.build, info, {})
 
 
-def add_trust(state: TrainState) -> None:
-    """Add to the chosen model where its training pictures lie, so that it can tell how far a new one is from them."""
+def finish_model(state: TrainState) -> None:
+    """Take the bias out of the chosen model, where asked to, and add where its training pictures lie.
+
+    So it can tell how far a new picture is from them.
+    """
     path = state.folder / "checkpoints" / checkpoint.BEST
     network, info, _ = checkpoint.load_model(path)
+    # Where nothing was kept aside there is nothing to go by; and not again in a run that was stopped right here.
+    if state.config.train.calibrate and info["validation"] and "gain" not in info:
+        info["gain"] = unbiased_gain(info["validation"])
+        network.scale_density(info["gain"])
     z_ND = descriptor_pass(state, network.to(state.fabric.device), "encoder")
     # Under the run's own names, which the report and what was written of the epochs go by.
     previous = [state.labels[id] for id in state.source.dataset.ids] if state.labels else None

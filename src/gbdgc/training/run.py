@@ -20,7 +20,7 @@ from gbdgc.progress import progress_bar, stderr
 from gbdgc.runs import CHECKPOINTS, Resume, RunFolder, TrainingRun
 from gbdgc.training.budget import fit_to_budget
 from gbdgc.training.checks import check_settings
-from gbdgc.training.epoch import Report, Stopped, add_trust, discover, run_epoch
+from gbdgc.training.epoch import Report, Stopped, discover, finish_model, run_epoch
 from gbdgc.training.precision import choose_precision
 from gbdgc.training.state import TrainState, build_state
 
@@ -111,7 +111,7 @@ def run_epochs(settings: Config, fabric: Fabric, opened: RunFolder | None) -> Tr
                 state.save()
             discover(state)
             fabric.barrier()  # the first process may still be writing the model that all are about to read
-            add_trust(state)
+            finish_model(state)
         except Stopped:
             return run
         except RuntimeError as error:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from gbdgc import load_dataset
+from gbdgc import checkpoint, load_dataset
 from in_process import run_gbdgc
 
 PATIENCE = 60_000
@@ -139,7 +139,20 @@ def test_a_walk_from_pictures_to_people_per_square_metre(
     assert len(dataset.labelled) == 10
     assert dataset.by_id("2.png").count == 0
 
-    # Here: gbdgc tune FOLDER, and what follows with the tuned model.
+    tensors, info = checkpoint.read(model)
+    head = {name: 3 * tensor for name, tensor in tensors.items() if name.startswith("network/head.")}
+    checkpoint.write(folder.parent / "elsewhere.safetensors", tensors | head, info)
+    tuned = run_gbdgc("tune", folder, "--start", "elsewhere.safetensors", "--steps", 2, folder=folder.parent)
+    assert tuned.returncode == 0, tuned.stderr
+    written = re.search(r"next: gbdgc count SOURCE --model (\S+)", tuned.stdout)
+    assert written is not None, tuned.stdout
+    counts = [
+        json.loads(run_gbdgc("count", "gate/3.png", "--model", each, "--format", "json", folder=folder.parent).stdout)
+        for each in ("elsewhere.safetensors", written[1])
+    ]
+    labelled = dataset.by_id("3.png").count
+    before, after = (abs(record["count"] - labelled) for record in counts)
+    assert after < 0.5 * before, "a model that counts three times too many elsewhere is right here once it is tuned"
 
     with serving() as counting:
         page = visit(counting.url)

@@ -13,11 +13,13 @@ def models() -> None:
     from gbdgc.progress import stdout
     from gbdgc.shipped import shipped_models
 
-    table = Table("name", "network", "trained on", "MAE", "intervals", box=SIMPLE)
+    table = Table("name", box=SIMPLE)
+    for heading in ("network", "trained on", "MAE", "intervals"):
+        table.add_column(heading, overflow="fold")
     for name, path in shipped_models().items():
         _, info = read(path)
         kind = ", ".join(filter(None, (info["build"]["backbone"], info.get("method"))))
-        network = f"{kind}, {path.stat().st_size / 1e6:.1f} MB"
+        network = f"{kind}\n{path.stat().st_size / 1e6:.1f} MB"
         cells = (
             name,
             network,
@@ -38,4 +40,4 @@ def _errors(info: dict[str, Any]) -> list[str]:
 
 def _calibration(info: dict[str, Any]) -> str:
     calibration = info.get("calibration")
-    return "none" if calibration is None else f"{calibration['coverage']:.0%}, from {calibration['images']} pictures"
+    return "none" if calibration is None else f"{calibration['coverage']:.0%}\n{calibration['images']} pictures"

@@ -192,8 +192,9 @@ class _Fits:
         config.data.source = [os.fspath(manifest)]
         config.data.max_side, config.data.test_scale = info.get("max_side"), info.get("test_scale", 1.0)
         config.data.repeats = max(1, round(self.steps * config.train.batch_size / pictures))
-        config.method.name, config.method.codebook = info.get("method", config.method.name), build.pop("codebook")
-        for name in ("backbone", "dim", "codewords", "dropout"):
+        codebook = config.method.codebook = build.pop("codebook", True)
+        config.method.name = info.get("method", "gbdgc" if codebook else "erm")
+        for name in build.keys() & {"backbone", "dim", "codewords", "dropout"}:
             setattr(config.model, name, build.pop(name))
         config.model.options = build
         config.train.start, config.train.seed = os.fspath(self.start), self.seed

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from base64 import b64decode
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from scipy.ndimage import gaussian_filter
 
 from gbdgc import load_dataset
 from gbdgc.counting import Counter, Result, parse_zones
+from gbdgc.counting.conformal import Spread
 from gbdgc.counting.overlay import _DOT
 from gbdgc.counting.sinks import HEADS, HeadFiles, ResultsFolder
 
@@ -127,8 +129,8 @@ def test_a_notebook_shows_the_annotated_picture_and_the_numbers() -> None:
     (encoded,) = re.findall(r'src="data:image/jpeg;base64,([^"]+)"', page)
     with Image.open(BytesIO(b64decode(encoded))) as shown:
         assert max(shown.size) <= 900
-    object.__setattr__(result, "interval", (4.2, 9.1))
-    assert result._repr_html_().startswith("<p><b>6.0 people</b> (4 to 9)</p>")
+    sure = replace(result, spread=Spread(9.2 / 11, 14.1 / 11))
+    assert sure._repr_html_().startswith("<p><b>6.0 people</b> (4–9)</p>")
 
 
 def test_a_counter_says_what_it_is(model: Path) -> None:

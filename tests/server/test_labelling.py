@@ -15,7 +15,7 @@ from gbdgc import Counter, load_dataset
 from gbdgc.data.label_file import UNLABELLED, LabelFile, LabelsChanged, tag_of
 from gbdgc.errors import InputError
 from gbdgc.evaluation import label_score
-from gbdgc.server import create_label_app
+from gbdgc.server.labelling import create_label_app
 from in_process import run_gbdgc
 
 PICTURE = "/v1/heads/a.png"

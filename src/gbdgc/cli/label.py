@@ -50,8 +50,7 @@ def label(
     from gbdgc.data.label_file import LabelFile
     from gbdgc.files import claim
     from gbdgc.progress import stderr
-    from gbdgc.server import create_label_app
-    from gbdgc.server.labelling import LABELLING
+    from gbdgc.server.labelling import LABELLING, create_label_app
 
     token = check_token(token)
     labels = LabelFile(folder)

@@ -362,8 +362,8 @@ class Result:
         file = BytesIO()
         picture.save(file, "JPEG", quality=85)
         lines = [f"<b>{self.count:,.1f} people</b>"]
-        if (interval := getattr(self, "interval", None)) is not None:
-            lines[0] += " ({:,.0f} to {:,.0f})".format(*interval)
+        if self.interval is not None:
+            lines[0] += f" ({range_text(self.interval)})"
         for name, people in self.zones.items():
             per_m2 = self.per_m2.get(name)
             lines.append(f"{escape(name)}: {people:,.1f}" + ("" if per_m2 is None else f", {per_m2:.2f} per m²"))

@@ -1,8 +1,10 @@
-"""The services: counts over HTTP and labels by clicks, each with the page that uses it."""
+"""The services, each with the page that uses it: counts over HTTP here, labels by clicks in `labelling`.
+
+Labelling needs torch to judge labels, and counting must not.
+"""
 
 from gbdgc.server.app import create_app
 from gbdgc.server.connections import Server
-from gbdgc.server.labelling import create_label_app
 from gbdgc.server.limits import Limits
 
-__all__ = ["Limits", "Server", "create_app", "create_label_app"]
+__all__ = ["Limits", "Server", "create_app"]

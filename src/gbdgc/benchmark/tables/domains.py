@@ -1,14 +1,17 @@
 """Whether the pseudo-domains help: ours and the paper's method against plain regression, by the partition they use."""
 
 from collections.abc import Sequence
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from gbdgc.benchmark.declaration import Benchmark, Cell
 from gbdgc.benchmark.layout import Column, Line, Table, Value, by_pair, notes, over_seeds
 from gbdgc.benchmark.measures import errors_by_picture
 from gbdgc.benchmark.protocol import rank, to_every_other
 from gbdgc.benchmark.tables.partition import PARTITIONS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _BASELINE = "plain regression"
 _CHANGE: Column = ("all", "all", "change, %")
@@ -22,6 +25,8 @@ def relative_change(cells: Sequence[Cell], baseline: Sequence[Cell], draws: int 
     Rows are paired by seed and picture. The interval comes from a hierarchical bootstrap: seeds are drawn, then
     pictures within each of them, so that it is as wide as the fewer seeds make it.
     """
+    import numpy as np  # here, as the help lists the tables
+
     pairs = []
     for pair, group in by_pair(cells).items():
         others = {cell["seed"]: cell["errors"] for cell in by_pair(baseline).get(pair, [])}
@@ -42,7 +47,7 @@ def relative_change(cells: Sequence[Cell], baseline: Sequence[Cell], draws: int 
     return Value(float(np.mean([_change(errors) for errors in pairs])), float(low), float(high))
 
 
-def _change(errors_S2N: np.ndarray) -> float:
+def _change(errors_S2N: "NDArray[np.float64]") -> float:
     ours, theirs = errors_S2N.mean(axis=(0, 2))
     return float(100 * (ours / theirs - 1))
 

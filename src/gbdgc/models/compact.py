@@ -189,26 +189,25 @@ class _Convolution(nn.Conv2d):
     """Convolution and the BatchNorm after it, with TensorFlow's "same" padding where the stride divides the sides."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
-        padding = kernel // 2 if stride == 1 else 0
-        super().__init__(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
+        super().__init__(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
         self.norm = nn.BatchNorm2d(outputs, eps=1e-3, momentum=0.01)
-        before = (kernel - stride) // 2
-        after = kernel - stride - before
-        self.margins = (before, after, before, after) if stride > 1 else None
 
     def forward(self, signal: Tensor) -> Tensor:
-        if self.margins is not None:
-            signal = functional.pad(signal, self.margins)
         if self.norm.training:
-            normalised: Tensor = self.norm(super().forward(signal))
+            normalised: Tensor = self.norm(self._convolve(signal, self.weight, None))
             return normalised
         # With fixed statistics the norm is a scale and an offset a channel: put into the kernel, a few thousand
         # numbers, it spares a pass over every feature map, forward and backward.
         scale = self.norm.weight * (self.norm.get_buffer("running_var") + self.norm.eps).rsqrt()
         offset = self.norm.bias - self.norm.get_buffer("running_mean") * scale
-        return functional.conv2d(
-            signal, self.weight * scale[:, None, None, None], offset, self.stride, self.padding, groups=self.groups
-        )
+        return self._convolve(signal, self.weight * scale[:, None, None, None], offset)
+
+    def _convolve(self, signal: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        if self.stride != (1, 1):
+            # At stride 2 "same" pads one pixel more behind than before. A zero before the kernel does as much as
+            # padding the signal by hand, without a copy of the largest feature map there is.
+            weight = functional.pad(weight, (1, 0, 1, 0))
+        return functional.conv2d(signal, weight, bias, self.stride, self.padding, groups=self.groups)
 
 
 def _convolution3x3(dilation: int = 1) -> nn.Conv2d:

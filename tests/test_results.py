@@ -26,7 +26,7 @@ def test_results_are_small_and_name_no_folder_of_any_machine() -> None:
     cells = list((ROOT / "results").rglob("*.json"))
     assert cells
     for cell in cells:
-        assert cell.stat().st_size < 5000
+        assert cell.stat().st_size < 20_000  # those of `domains` hold the error of each picture
         assert not re.search(r'"(/|[A-Z]:\\\\)', cell.read_text(encoding="utf-8")), cell
 
 

@@ -59,8 +59,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, float]:
 def unbiased_gain(summary: Mapping[str, float]) -> float:
     """Return the factor that takes the bias out of counts summarised so; 1 where it may be chance.
 
-    That is where it lies within two standard errors of none. A network is surest of the people it was trained on, so it
-    counts others too low; on pictures kept aside it shows by how much.
+    That is where it lies within two standard errors of none.
     """
     error = math.sqrt(max(0.0, summary["rmse"] ** 2 - summary["bias"] ** 2) / max(1, summary["images"]))
     counted = summary["mean"] + summary["bias"]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
+from gbdgc.models.depthwise import depthwise
 from gbdgc.models.mixing import Mixing, mix_statistics
 
 
@@ -207,7 +208,10 @@ class _Convolution(nn.Conv2d):
             # At stride 2 "same" pads one pixel more behind than before. A zero before the kernel does as much as
             # padding the signal by hand, without a copy of the largest feature map there is.
             weight = functional.pad(weight, (1, 0, 1, 0))
-        return functional.conv2d(signal, weight, bias, self.stride, self.padding, groups=self.groups)
+        stride, padding = self.stride[0], int(self.padding[0])
+        if self.groups > 1:
+            return depthwise(signal, weight, bias, stride, padding)
+        return functional.conv2d(signal, weight, bias, stride, padding)
 
 
 def _convolution3x3(dilation: int = 1) -> nn.Conv2d:

@@ -86,6 +86,42 @@ def test_crops_weigh_whole_heads(dataset, adaptive):
     assert max(sums) > 3
 
 
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_a_mosaic_shows_four_pieces_at_half_the_scale_with_their_heads(tmp_path, adaptive):
+    # One head in each square of 16 pixels, so that a crop of 64 has sixteen, and a mosaic of it four times as many.
+    grid = np.stack(np.meshgrid(np.arange(8, 512, 16), np.arange(8, 512, 16)), axis=-1).reshape(-1, 2)
+    Image.new("RGB", (512, 512)).save(tmp_path / "p.png")
+    dataset = Dataset([Sample("p", tmp_path / "p.png", 512, 512, grid.astype(np.float32))])
+    plain, mosaic = (
+        TrainingSet(dataset, Augmentation(crop=64, mosaic=probability), adaptive=adaptive) for probability in (0, 1)
+    )
+    counts = [[source.item("p", epoch).people.sum() for epoch in range(20)] for source in (plain, mosaic)]
+    np.testing.assert_allclose(counts, np.round(counts), rtol=1e-4)
+    assert np.mean(counts[1]) == pytest.approx(4 * np.mean(counts[0]), rel=0.1)
+
+
+def test_the_pieces_of_a_mosaic_keep_heads_on_their_pixels(tmp_path):
+    pixels = np.zeros((200, 200, 3), np.uint8)
+    points = np.random.default_rng(0).uniform(10, 190, size=(40, 2)).astype(np.float32)
+    for x, y in points.astype(int):
+        pixels[max(y - 2, 0) : y + 3, max(x - 2, 0) : x + 3] = 255
+    Image.fromarray(pixels).save(tmp_path / "p.png")
+    dataset = Dataset([Sample("p", tmp_path / "p.png", 200, 200, points)])
+    source = TrainingSet(dataset, Augmentation(crop=64, mosaic=1), kernel=1, sigma=1.0)
+    image, people = source.item("p", 0)
+    assert image[0][people > 0.5].mean() > image[0].mean() + 2
+
+
+def test_focus_places_crops_around_heads(tmp_path):
+    Image.new("RGB", (400, 300)).save(tmp_path / "p.png")
+    lone = Dataset([Sample("p", tmp_path / "p.png", 400, 300, np.array([[399, 2]], np.float32))])
+    anywhere, focused = (TrainingSet(lone, Augmentation(crop=32, scale=[0.5, 2], focus=focus)) for focus in (0, 1))
+    assert sum(anywhere.item("p", epoch).people.sum() for epoch in range(20)) < 5
+    np.testing.assert_allclose([focused.item("p", epoch).people.sum() for epoch in range(20)], 1, rtol=1e-4)
+    nobody = Dataset([Sample("p", tmp_path / "p.png", 400, 300, np.empty((0, 2), np.float32))])
+    assert TrainingSet(nobody, Augmentation(crop=32, focus=1)).item("p", 0).people.sum() == 0
+
+
 def test_adaptive_widths_see_the_neighbours_outside_the_crop(tmp_path):
     Image.new("RGB", (200, 40)).save(tmp_path / "p.png")
     points = np.array([[x, 20] for x in range(1, 200, 4)], np.float32)

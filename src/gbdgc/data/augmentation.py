@@ -13,19 +13,23 @@ _BLUR_SIGMA = (0.3, 2.0)
 _NOISE_SIGMA = (2.0, 15.0)
 _GAMMA = (0.5, 1.8)
 _JPEG_QUALITY = (15, 60)
-_PROBABILITIES = ("flip", "grey", "gamma", "blur", "noise", "jpeg")
+_PROBABILITIES = ("focus", "mosaic", "flip", "grey", "gamma", "blur", "noise", "jpeg")
 
 
 @dataclass(frozen=True)
 class Augmentation:
     """What chance does to a training picture.
 
-    ``scale`` is the range of the factor, halving as likely as doubling; ``flip``, ``grey``, ``gamma``, ``blur``,
-    ``noise`` and ``jpeg`` are probabilities; the others are the strengths of `transforms.colour_jitter`.
+    ``scale`` is the range of the factor, halving as likely as doubling. These are probabilities: ``focus`` (the crop is
+    placed around one of the heads, not anywhere), ``mosaic`` (it is four pieces of the picture at half the scale),
+    ``flip``, ``grey``, ``gamma``, ``blur``, ``noise`` and ``jpeg``. The others are the strengths of
+    `transforms.colour_jitter`.
     """
 
     crop: int = 320
     scale: list[float] = field(default_factory=lambda: [1.0, 1.0])
+    focus: float = 0.0
+    mosaic: float = 0.0
     flip: float = 0.5
     brightness: float = 0.0
     contrast: float = 0.0
@@ -40,6 +44,8 @@ class Augmentation:
     def __post_init__(self) -> None:
         if self.crop < 1:
             raise InputError(f"augmentation.crop={self.crop}", "a crop has at least one pixel")
+        if self.mosaic and self.crop % 2:
+            raise InputError(f"augmentation.crop={self.crop}", "four pieces cannot share it", "take an even number")
         if len(self.scale) != 2 or not 0 < self.scale[0] <= self.scale[1]:
             raise InputError(
                 f"augmentation.scale={self.scale}",

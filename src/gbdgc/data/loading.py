@@ -21,9 +21,10 @@ from gbdgc.data import transforms
 from gbdgc.data.augmentation import Augmentation
 from gbdgc.data.cache import ImageCache
 from gbdgc.data.density import Density, adaptive_sigma, density_map
+from gbdgc.data.images import RGB
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.prefetch import prefetch
-from gbdgc.data.sample import Sample
+from gbdgc.data.sample import Points, Sample
 from gbdgc.data.sampling import Draw, epoch_order, generator
 from gbdgc.errors import InputError
 
@@ -124,6 +125,20 @@ class TrainingSet:
         """Return the crop of a picture in an epoch; ``turn`` counts the times that the epoch has shown it before."""
         random = generator("crop", self.seed, epoch, turn, id)
         augmentation, size = self.augmentation, self.augmentation.crop
+        if augmentation.mosaic and random.random() < augmentation.mosaic:
+            image, points, sigma = self._mosaic(id, random)
+        else:
+            image, points, sigma = self._cut(id, size, augmentation.scale_range, random)
+        if random.random() < augmentation.flip:
+            image, points = transforms.flip(image, points)
+        image = augmentation.recolour(image, random)
+        people = density_map(points, size, size, kernel=self.kernel, sigma=sigma, stride=self.cell)
+        return Item(transforms.normalise(image), people)
+
+    def _cut(
+        self, id: str, size: int, scale: tuple[float, float], random: np.random.Generator
+    ) -> tuple[RGB, Points, float | NDArray[np.float32]]:
+        """Return a square of the picture at a scale by chance, the heads in it, and the widths of their kernels."""
         sample = self.dataset.by_id(id)
         image = self.cache.read(sample)
         height, width = image.shape[:2]
@@ -131,17 +146,29 @@ class TrainingSet:
         # Where the heads are on the picture as it was read.
         factors = np.array([width / sample.width, height / sample.height], dtype=np.float32)
         points = transforms.clamp(sample.points * factors, width, height)
-        box = transforms.random_box(image, size, random, augmentation.scale_range)
+        focus = self.augmentation.focus
+        around = points[random.integers(len(points))] if focus and len(points) and random.random() < focus else None
+        box = transforms.random_box(image, size, random, scale, around)
         sigma: float | NDArray[np.float32] = self.sigma
         if self.adaptive:
             widths = adaptive_sigma(points, lone=self.sigma)
             sigma = widths[transforms.within(points, box)] * np.float32(size / box.width)
-        image, points = transforms.resized_crop(image, points, box, size, size)
-        if random.random() < augmentation.flip:
-            image, points = transforms.flip(image, points)
-        image = augmentation.recolour(image, random)
-        people = density_map(points, size, size, kernel=self.kernel, sigma=sigma, stride=self.cell)
-        return Item(transforms.normalise(image), people)
+        return *transforms.resized_crop(image, points, box, size, size), sigma
+
+    def _mosaic(self, id: str, random: np.random.Generator) -> tuple[RGB, Points, float | NDArray[np.float32]]:
+        """Return four squares of the picture side by side, at half the scale.
+
+        So heads are smaller and closer than a crop can show them where the picture is not large enough. All are of
+        one picture, so that the crop is of one latent domain.
+        """
+        size = self.augmentation.crop
+        low, high = self.augmentation.scale_range
+        pieces = [self._cut(id, size // 2, (low / 2, high / 2), random) for _ in range(4)]
+        image = transforms.tiled([piece[0] for piece in pieces])
+        corners = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.float32) * np.float32(size // 2)
+        points = np.concatenate([piece[1] + corner for piece, corner in zip(pieces, corners, strict=True)])
+        sigma = np.concatenate([piece[2] for piece in pieces]) if self.adaptive else self.sigma
+        return image, points, sigma
 
 
 @dataclass(eq=False)

@@ -9,6 +9,7 @@ keep their order, and only a crop drops any. Where chance decides, the caller gi
 """
 
 import math
+from collections.abc import Sequence
 from io import BytesIO
 from typing import NamedTuple
 
@@ -82,18 +83,34 @@ def resized_crop(image: RGB, points: Points, box: Box, width: int, height: int) 
     return _resample(image, box, width, height), clamp(kept.astype(np.float32), width, height)
 
 
-def random_box(image: RGB, size: int, random: np.random.Generator, scale: tuple[float, float] = (1.0, 1.0)) -> Box:
+def random_box(
+    image: RGB,
+    size: int,
+    random: np.random.Generator,
+    scale: tuple[float, float] = (1.0, 1.0),
+    around: NDArray[np.float32] | None = None,
+) -> Box:
     """Choose the square that becomes a crop of ``size`` when the picture is scaled by chance within ``scale``.
 
-    Halving is as likely as doubling. Where the scaled picture has a side under ``size``, it is enlarged to fit. Without
-    scaling the box lies on whole pixels.
+    Halving is as likely as doubling. Where the scaled picture has a side under ``size``, it is enlarged to fit. The
+    square lies anywhere, or anywhere with the point ``around`` in it. Without scaling it lies on whole pixels.
     """
     rows, columns = image.shape[:2]
     factor = math.exp(random.uniform(math.log(scale[0]), math.log(scale[1])))
     side = min(size / factor, rows, columns)
+    furthest = np.array([columns - side, rows - side])
+    if around is not None:
+        left, top = np.clip(around - random.uniform(0, side, size=2), 0, furthest)
+        return Box(float(left), float(top), side, side)
     if side == size:
         return Box(int(random.integers(columns - size + 1)), int(random.integers(rows - size + 1)), size, size)
-    return Box(random.uniform(0, columns - side), random.uniform(0, rows - side), side, side)
+    return Box(random.uniform(0, furthest[0]), random.uniform(0, furthest[1]), side, side)
+
+
+def tiled(images: Sequence[RGB]) -> RGB:
+    """Lay four pictures of one size out as a square: two above, two below."""
+    first, second, third, fourth = images
+    return np.concatenate([np.concatenate([first, second], axis=1), np.concatenate([third, fourth], axis=1)])
 
 
 def flip(image: RGB, points: Points) -> tuple[RGB, Points]:

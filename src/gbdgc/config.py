@@ -82,7 +82,8 @@ class DiscoveryConfig:
     """How the latent domains are found."""
 
     partition: str = "balls"
-    """A name in `PARTITIONS`: balls, kmeans or random."""
+    """A name in `PARTITIONS`: balls, kmeans or random; source takes the data sets of `data.source` as the domains,
+    source+balls divides each of them further."""
     n_domains: int | None = None
     """None: the fourth root of the number of pictures."""
     mode: Literal["paper", "stable"] = "paper"

@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from descriptors import draw_descriptors
 from gbdgc import GranularBallDomains, KMeansDomains, RandomDomains
-from gbdgc.errors import GbdgcWarning
+from gbdgc.domains import SourceDomains
+from gbdgc.errors import GbdgcWarning, InputError
 
 ESTIMATORS = [
     GranularBallDomains(),
@@ -246,3 +247,26 @@ def test_discovery_works_where_torch_is_not_installed():
 def test_settings_that_make_no_sense_are_refused_by_name(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         GranularBallDomains(**wrong).fit(Z)
+
+
+def test_sources_are_domains_and_keep_their_names():
+    Z = np.random.default_rng(0).normal(size=(60, 8))
+    sources = np.array(["street", "square", "station"] * 20)
+    labels = SourceDomains().fit(Z, sources).labels_
+    assert adjusted_rand_score(labels, sources) == 1
+    renamed = (labels + 1) % 3
+    np.testing.assert_array_equal(SourceDomains().fit(Z, sources, previous_labels=renamed).labels_, renamed)
+    assert SourceDomains().fit(Z).n_domains_ == 1
+
+
+def test_balls_divide_each_source_and_never_mix_two():
+    random = np.random.default_rng(0)
+    sources = np.repeat([0, 1], 60)
+    Z = random.normal(size=(120, 8)) + 9 * (np.arange(120) % 2)[:, None]  # two clusters in each source
+    labels = SourceDomains(n_domains=4, balls=True).fit(Z, sources).labels_
+    assert adjusted_rand_score(labels, 2 * sources + np.arange(120) % 2) == 1
+
+
+def test_sources_of_other_samples_are_refused():
+    with pytest.raises(InputError, match="y has shape"):
+        SourceDomains().fit(np.zeros((5, 2)), ["a", "b"])

@@ -10,6 +10,7 @@ import pytest
 from gbdgc.config import Config
 from gbdgc.data import Dataset, load_dataset
 from gbdgc.errors import InputError
+from gbdgc.training import train
 from gbdgc.training.state import load_source
 
 
@@ -67,3 +68,17 @@ def test_what_is_wrong_in_another_part_stops_no_training(
     lose_picture("train")
     with pytest.raises(InputError, match=r"gone\.jpg"):
         load_source(tiny_config(data__source=path))
+
+
+def test_the_sources_themselves_can_be_the_domains(
+    tiny_config: Callable[..., Config], tiny_source: Path, tmp_path: Path
+) -> None:
+    twin = tmp_path / "twin.jsonl"
+    Dataset(load_dataset(tiny_source)).save(twin)
+    config = tiny_config(
+        data__source=[str(tiny_source), str(twin)], discovery__partition="source", method__name="mixing"
+    )
+    domains = train(config, folder=tmp_path / "run").domains[-1]
+    of_source = {id.split("/")[0]: domain for id, domain in domains.items()}
+    assert len(set(of_source.values())) == 2
+    assert all(domain == of_source[id.split("/")[0]] for id, domain in domains.items())

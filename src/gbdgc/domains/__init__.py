@@ -4,6 +4,7 @@ from gbdgc.domains.alignment import align_labels
 from gbdgc.domains.balls import DivisionRules, divide
 from gbdgc.domains.baselines import KMeansDomains, RandomDomains
 from gbdgc.domains.discovery import GranularBallDomains
+from gbdgc.domains.known import SourceDomains
 from gbdgc.domains.partitions import PARTITIONS, Partition, build_partition
 from gbdgc.domains.quality import CountSeparation, EpochStability, count_separation, stability
 from gbdgc.domains.tree import Ball, BallTree
@@ -19,6 +20,7 @@ __all__ = [
     "KMeansDomains",
     "Partition",
     "RandomDomains",
+    "SourceDomains",
     "align_labels",
     "build_partition",
     "count_separation",

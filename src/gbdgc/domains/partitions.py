@@ -2,12 +2,14 @@
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, Self
 
 from numpy.typing import ArrayLike
 
 from gbdgc.domains.baselines import KMeansDomains, RandomDomains
 from gbdgc.domains.discovery import GranularBallDomains
+from gbdgc.domains.known import SourceDomains
 from gbdgc.domains.tree import Floats, Integers
 
 
@@ -21,13 +23,15 @@ class Partition(Protocol):
     embedding_: Floats
 
     def fit(self, X: ArrayLike, y: Any = None, *, previous_labels: ArrayLike | None = None) -> Self:
-        """Find the domains, under the names of ``previous_labels`` where they are given."""
+        """Find the domains, under the names of ``previous_labels`` where they are given; ``y`` has their sources."""
 
 
 PARTITIONS: dict[str, Callable[..., Partition]] = {
     "balls": GranularBallDomains,
     "kmeans": KMeansDomains,
     "random": RandomDomains,
+    "source": SourceDomains,
+    "source+balls": partial(SourceDomains, balls=True),
 }
 
 

@@ -43,12 +43,12 @@ class _Depthwise(torch.autograd.Function):
             parts = (gradient, signal, weight) if stride == 1 else (exact_gradient, exact_signal, weight.float())
             settings = ([stride] * 2, [padding] * 2, [1, 1], False, [0, 0], len(weight), [True, False, False])
             for_signal = torch.ops.aten.convolution_backward(*parts, None, *settings)[0].to(signal.dtype)
-        channels_last = [part.permute(0, 2, 3, 1).contiguous() for part in (exact_signal, exact_gradient)]
+        signal_BHWC, gradient_BhwC = (part.permute(0, 2, 3, 1).contiguous() for part in (exact_signal, exact_gradient))
         side = weight.shape[-1]
         for_weight_KKC = np.zeros((side, side, len(weight)), dtype=np.float32)
-        _weight_gradient(*(part.numpy() for part in channels_last), for_weight_KKC, stride, padding)
+        _weight_gradient(signal_BHWC.numpy(), gradient_BhwC.numpy(), for_weight_KKC, stride, padding)
         for_weight = torch.from_numpy(for_weight_KKC).permute(2, 0, 1)[:, None].to(weight.dtype)
-        for_bias = channels_last[1].sum(dim=(0, 1, 2)).to(weight.dtype) if context.has_bias else None
+        for_bias = gradient_BhwC.sum(dim=(0, 1, 2)).to(weight.dtype) if context.has_bias else None
         return for_signal, for_weight, for_bias, None, None
 
 

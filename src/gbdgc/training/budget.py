@@ -68,6 +68,7 @@ def seconds_between_epochs(state: TrainState) -> float:
         between += (time.perf_counter() - started) / len(part) * len(state.validation)
     if state.partition is not None and state.config.discovery.descriptors == "pass":
         started = time.perf_counter()
-        state.partition.fit(descriptor_pass(state, state.network, state.config.discovery.levels))
+        z_ND = descriptor_pass(state, state.network, state.config.discovery.levels)
+        state.partition.fit(z_ND, state.source_names)
         between += time.perf_counter() - started
     return between

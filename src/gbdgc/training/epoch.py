@@ -66,7 +66,7 @@ def discover(state: TrainState) -> None:
         return
     ids, z_ND = descriptors(state)
     previous = [state.labels[id] for id in ids] if state.labels else None
-    labels = state.partition.fit(z_ND, previous_labels=previous).labels_
+    labels = state.partition.fit(z_ND, state.source_names, previous_labels=previous).labels_
     state.labels = dict(zip(ids, labels.tolist(), strict=True))
     state.source.relabel(state.labels)
     if not state.fabric.is_global_zero:
@@ -239,7 +239,7 @@ def finish_model(state: TrainState) -> None:
     z_ND = descriptor_pass(state, network.to(state.fabric.device), "encoder")
     # Under the run's own names, which the report and what was written of the epochs go by.
     previous = [state.labels[id] for id in state.source.dataset.ids] if state.labels else None
-    labels = choose_partition(state.config).fit(z_ND, previous_labels=previous).labels_
+    labels = choose_partition(state.config).fit(z_ND, state.source_names, previous_labels=previous).labels_
     info["descriptor_size"] = state.config.discovery.image_size
     trust = {name: torch.from_numpy(values) for name, values in Trust.fit(z_ND, labels).to_arrays().items()}
     if state.fabric.is_global_zero:

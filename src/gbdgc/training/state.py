@@ -57,6 +57,12 @@ class TrainState:
     """The signal that asked the run to leave."""
 
     @property
+    def source_names(self) -> list[str]:
+        """The data set that each picture came from: ids of several sources begin with its name."""
+        several = len(self.config.data.source) > 1
+        return [id.split("/", 1)[0] if several else "" for id in self.source.dataset.ids]
+
+    @property
     def steps_an_epoch(self) -> int:
         """How many batches make a pass over the source."""
         return max(1, len(self.source) * self.config.data.repeats // self.config.train.batch_size)

@@ -8,10 +8,12 @@ so its batches are small; every part of a step grows with the batch alike.
 
 import argparse
 from functools import partial
+from unittest.mock import patch
 
 import torch
 from lightning_fabric import Fabric
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
 from former_compact import FormerCompact
 from gbdgc.data.loading import Batch
@@ -20,7 +22,8 @@ from gbdgc.domains import GranularBallDomains
 from gbdgc.memory import keep_freed_memory
 from gbdgc.methods import MethodOptions
 from gbdgc.methods.build import build_method
-from gbdgc.models import Network, build_network
+from gbdgc.models import Network, build_network, compact
+from gbdgc.training.precision import cpu_has_bf16
 from gbdgc.training.step import Runner, backward
 from timing import fastest, verdict
 
@@ -32,12 +35,12 @@ LOSS = {"vgg16": "squared", "compact": "poisson"}
 STEP_LIMIT = {"vgg16": 1.10, "compact": 1.25}
 
 
-def make_runner(backbone: str, method: str) -> Runner:
+def make_runner(backbone: str, method: str, precision: str = "32-true") -> Runner:
     torch.manual_seed(0)
     chosen = build_method(MethodOptions(name=method, density=LOSS[backbone]))
     network = build_network(backbone, pretrained=False, **chosen.network_options, **OPTIONS[backbone])
     freeze(network, backbone)
-    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric = Fabric(accelerator="cpu", devices=1, precision=precision)
     return Runner(fabric, network.train(), fabric.setup_module(network), chosen)
 
 
@@ -73,6 +76,16 @@ def former_step(network: nn.Module, batch: Batch) -> None:
     network(batch.images).square().mean().backward()
 
 
+def library_step(runner: Runner, batch: Batch) -> None:
+    """The same step with torch's own gradient of depthwise convolutions."""
+    with patch.object(compact, "depthwise", library_depthwise):
+        step(runner, batch)
+
+
+def library_depthwise(signal: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padding: int) -> Tensor:
+    return functional.conv2d(signal, weight, bias, stride, padding, groups=len(weight))
+
+
 def encoder_step(encoder: nn.Module, batch: Batch) -> None:
     encoder.zero_grad()
     torch.stack([level.square().mean() for level in encoder(batch.images)]).sum().backward()
@@ -97,6 +110,21 @@ def compare_steps(backbone: str, rounds: int) -> None:
         verdict("gbdgc step / its encoder's forward and backward", ours / encoder, at_most=1.7)
         verdict("crops per second, erm / the network before", former / plain, at_least=2.3)
         verdict("crops per second, gbdgc / the network before", former / ours, at_least=2.3)
+
+
+def compare_gradients(rounds: int) -> None:
+    """Our gradient of depthwise convolutions against the library's, in 32 bits and in bf16 where the CPU has it."""
+    precisions = ["32-true", "bf16-mixed"] if cpu_has_bf16() else ["32-true"]
+    runners = [make_runner("compact", "erm", precision) for precision in precisions]
+    batch = make_batch("compact", runners[0].network.backbone.cell)
+    works = [partial(work, runner, batch) for runner in runners for work in (step, library_step)]
+    for work in works:
+        work()
+    times = fastest(*works, rounds=rounds)
+    for precision, ours, library in zip(precisions, times[::2], times[1::2], strict=True):
+        verdict(f"{precision}: step with the library's depthwise gradient / ours", library / ours, at_least=1.0)
+    if len(times) > 2:
+        verdict("32 bits with the library's gradient / bf16 with ours", times[1] / times[2], at_least=1.6)
 
 
 def share_of_discovery(backbone: str, rounds: int) -> None:
@@ -136,6 +164,8 @@ def main() -> None:
         torch.set_num_threads(arguments.threads)
     for backbone in arguments.backbones:
         compare_steps(backbone, arguments.rounds)
+    if "compact" in arguments.backbones:
+        compare_gradients(arguments.rounds)
     if "vgg16" in arguments.backbones:
         share_of_discovery("vgg16", arguments.rounds)
 

@@ -119,6 +119,16 @@ def exports(model: Path, pictures: list[NDArray[np.uint8]], once: Once) -> dict[
     return {name: folder / name for name in names}
 
 
+@pytest.fixture
+def traced(exports: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let exports of the model begin with the trace that `exports` was made of, as tracing takes long."""
+
+    def copy_trace(network: object, path: Path) -> Path:
+        return Path(shutil.copyfile(exports["m.onnx"].with_name("graph.onnx"), path))
+
+    monkeypatch.setattr("gbdgc.counting.export.write_graph", copy_trace)
+
+
 class Service(NamedTuple):
     """A real server in a process of its own."""
 

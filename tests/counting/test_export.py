@@ -73,6 +73,7 @@ def test_eight_bits_drift_a_little_and_take_less_room(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("file", ["m-int8.onnx", "m-int8.xml"])
 def test_the_factor_by_which_eight_bits_move_counts_is_taken_back(
     file: str, model: Path, exports: dict[str, Path], pictures: list[Picture], tmp_path: Path
@@ -164,6 +165,8 @@ def test_an_option_that_cannot_be_meant_is_wrong_usage(model: Path, tmp_path: Pa
             app(["export", str(model), "--to", "onnx", *arguments], result_action="return_value")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("traced")
 def test_the_cache_keeps_the_newest_exports_only(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GBDGC_CACHE", str(tmp_path))
     folder = tmp_path / "exported"

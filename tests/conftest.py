@@ -28,8 +28,12 @@ os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (as Ray spells it)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes minutes, so that no worker is left alone with it at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("minutes") is None)
+    """Begin with what takes minutes, then files with slow tests, so that no worker is left alone with one at the end.
+
+    A file stays together, as what its tests share is made once per file.
+    """
+    with_slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.get_closest_marker("minutes") is None, item.path not in with_slow))
 
 
 @pytest.fixture(scope="session")

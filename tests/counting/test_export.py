@@ -1,7 +1,6 @@
 """Export: the graph computes what the network does, and a drift of the counts is measured before anything is kept."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from gbdgc.counting.graph import CountingGraph
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import folder_beside
 from gbdgc.models import build_network
+from in_process import run_gbdgc
 
 Picture = NDArray[np.uint8]
 
@@ -95,16 +95,17 @@ def test_eight_bits_trust_the_same_pictures(exports: dict[str, Path], pictures: 
 
 @pytest.mark.slow
 def test_the_command_writes_a_model_and_says_how_it_compares(
-    model: Path, tmp_path: Path, pictures: list[Picture]
+    model: Path, tmp_path: Path, pictures: list[Picture], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "deep" / "counter.xml"
-    command = [sys.executable, "-m", "gbdgc", "export", model, "--to", "openvino", "--out", out]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    monkeypatch.setattr("gbdgc.cli.export._DRAWN_IMAGES", 2)  # each is counted four times
+    done = run_gbdgc("export", model, "--to", "openvino", "--out", out, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     speed, drift, made = done.stdout.splitlines()
     assert speed.startswith("speed: ")
     assert speed.endswith(" ms)")
     assert drift.startswith("drift: 0.00")
+    assert drift.endswith("on 2 pictures")
     assert made == f"model: {out}"
     assert sorted(path.name for path in out.parent.iterdir()) == ["counter.bin", "counter.xml"]
     assert Counter.load(out)(pictures[0]).count == pytest.approx(Counter.load(model)(pictures[0]).count, rel=1e-3)

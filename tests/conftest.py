@@ -28,8 +28,12 @@ os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (as Ray spells it)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes minutes, so that no worker is left alone with it at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("minutes") is None)
+    """Begin with what takes minutes, then files with slow tests, so that no worker is left alone with one at the end.
+
+    A file stays together, as what its tests share is made once per file.
+    """
+    with_slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.get_closest_marker("minutes") is None, item.path not in with_slow))
 
 
 @pytest.fixture(scope="session")
@@ -117,6 +121,16 @@ def exports(model: Path, pictures: list[NDArray[np.uint8]], once: Once) -> dict[
 
     folder = once("exports", export)
     return {name: folder / name for name in names}
+
+
+@pytest.fixture
+def traced(exports: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let exports of the model begin with the trace that `exports` was made of, as tracing takes long."""
+
+    def copy_trace(network: object, path: Path) -> Path:
+        return Path(shutil.copyfile(exports["m.onnx"].with_name("graph.onnx"), path))
+
+    monkeypatch.setattr("gbdgc.counting.export.write_graph", copy_trace)
 
 
 class Service(NamedTuple):

@@ -220,12 +220,14 @@ def test_targets_can_be_counted_by_another_engine(
 ) -> None:
     torch = run_benchmark("transfer", settings())
     assert sorted_errors(torch) == sorted_errors(finished)
-    onnx = run_benchmark("transfer", settings(engine="onnx", out=tmp_path / "onnx"))
-    assert [cell["engine"] for cell in torch + onnx] == ["torch"] * 2 + ["onnx"] * 2
-    assert any(note.endswith(", by onnx and torch") for note in build_tables("transfer", torch + onnx)[0].notes)
-    for one, other in zip(torch, onnx, strict=True):
-        assert one["settings"] == other["settings"]
-        assert one["mae"]["value"] == pytest.approx(other["mae"]["value"], abs=1e-2)
+    assert [cell["engine"] for cell in torch] == ["torch"] * 2
+    # One row is enough, as the export of each takes long.
+    (onnx,) = run_benchmark("transfer", settings(engine="onnx", out=tmp_path / "onnx", variants=["GBDGC"]))
+    assert onnx["engine"] == "onnx"
+    assert any(note.endswith(", by onnx and torch") for note in build_tables("transfer", [*torch, onnx])[0].notes)
+    (same,) = (cell for cell in torch if cell["variant"] == "GBDGC")
+    assert same["settings"] == onnx["settings"]
+    assert same["mae"]["value"] == pytest.approx(onnx["mae"]["value"], abs=1e-2)
     with pytest.raises(InputError, match=r"made with other settings \(engine: torch then, onnx now\)"):
         run_benchmark("transfer", settings(engine="onnx"))
 

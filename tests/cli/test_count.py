@@ -221,6 +221,7 @@ def test_a_table_for_people_ends_with_the_place_of_the_results(small: Pictures, 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("engine", ["onnx", "openvino"])
 def test_another_engine_counts_the_same_from_a_cache_of_its_own(
     small: Pictures, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str

@@ -204,7 +204,7 @@ def test_an_interrupted_conversion_leaves_whole_files_and_goes_on(tmp_path):
     done = [json.loads(line) for line in journal.read_text().splitlines()]
     assert 0 < len(done) < pictures
     assert all((out / each["image"]).stat().st_size == each["bytes"] for each in done)
-    again = subprocess.run([*command, "--max-side", "150"], capture_output=True, text=True, timeout=120)
+    again = run_gbdgc("data", "convert", tmp_path / "in", out, "--max-side", "150", folder=tmp_path)
     assert again.returncode == 0
     assert f"{pictures - len(done)} resized or turned, 0 copied, {len(done)} there already" in again.stderr
 

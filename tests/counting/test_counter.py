@@ -302,18 +302,19 @@ def test_the_limit_on_pixels_holds_for_videos_too(model: Path, pictures: list[Pi
 
 
 @pytest.mark.slow
-def test_a_picture_of_144_megapixels_is_counted_in_under_two_gigabytes(model: Path, tmp_path: Path) -> None:
+def test_a_picture_of_36_megapixels_is_counted_in_under_1400_megabytes(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "large.jpg"
     encoded = BytesIO()
-    Image.effect_noise((400, 400), 80).convert("RGB").resize((12_000, 12_000)).save(encoded, "JPEG", quality=80)
+    Image.effect_noise((400, 400), 80).convert("RGB").resize((6_000, 6_000)).save(encoded, "JPEG", quality=80)
     path.write_bytes(encoded.getvalue())
     program = (
         "import re, sys, gbdgc\n"
         "result = gbdgc.Counter.load(sys.argv[1], device='cpu')(sys.argv[2])\n"
-        "assert (result.width, result.height, result.stride) == (12000, 12000, 4) and result.count > 0\n"
+        "assert (result.width, result.height, result.stride) == (6000, 6000, 4) and result.count > 0\n"
         # Not getrusage: its mark begins with the memory of the process that forked this one.
         "print(int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) * 1024)\n"
     )
     done = subprocess.run([sys.executable, "-c", program, model, path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 2e9
+    # It takes 1.15 GB, as one of 16 megapixels does: nearly all of it is windows. A copy in floats would be 0.4 more.
+    assert int(done.stdout) < 1.4e9

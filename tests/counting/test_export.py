@@ -1,7 +1,6 @@
 """Export: the graph computes what the network does, and a drift of the counts is measured before anything is kept."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from gbdgc.counting.graph import CountingGraph
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import folder_beside
 from gbdgc.models import build_network
+from in_process import run_gbdgc
 
 Picture = NDArray[np.uint8]
 
@@ -73,6 +73,7 @@ def test_eight_bits_drift_a_little_and_take_less_room(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("file", ["m-int8.onnx", "m-int8.xml"])
 def test_the_factor_by_which_eight_bits_move_counts_is_taken_back(
     file: str, model: Path, exports: dict[str, Path], pictures: list[Picture], tmp_path: Path
@@ -94,16 +95,17 @@ def test_eight_bits_trust_the_same_pictures(exports: dict[str, Path], pictures: 
 
 @pytest.mark.slow
 def test_the_command_writes_a_model_and_says_how_it_compares(
-    model: Path, tmp_path: Path, pictures: list[Picture]
+    model: Path, tmp_path: Path, pictures: list[Picture], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "deep" / "counter.xml"
-    command = [sys.executable, "-m", "gbdgc", "export", model, "--to", "openvino", "--out", out]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    monkeypatch.setattr("gbdgc.cli.export._DRAWN_IMAGES", 2)  # each is counted four times
+    done = run_gbdgc("export", model, "--to", "openvino", "--out", out, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     speed, drift, made = done.stdout.splitlines()
     assert speed.startswith("speed: ")
     assert speed.endswith(" ms)")
     assert drift.startswith("drift: 0.00")
+    assert drift.endswith("on 2 pictures")
     assert made == f"model: {out}"
     assert sorted(path.name for path in out.parent.iterdir()) == ["counter.bin", "counter.xml"]
     assert Counter.load(out)(pictures[0]).count == pytest.approx(Counter.load(model)(pictures[0]).count, rel=1e-3)
@@ -164,6 +166,8 @@ def test_an_option_that_cannot_be_meant_is_wrong_usage(model: Path, tmp_path: Pa
             app(["export", str(model), "--to", "onnx", *arguments], result_action="return_value")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("traced")
 def test_the_cache_keeps_the_newest_exports_only(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GBDGC_CACHE", str(tmp_path))
     folder = tmp_path / "exported"

@@ -124,7 +124,7 @@ def test_counting_does_not_keep_others_waiting(service: Any, large: bytes) -> No
 
 
 def test_with_a_token_only_health_and_the_page_are_open(serving: Serving, street: bytes) -> None:
-    with serving(GBDGC_TOKEN="sesame") as service:
+    with serving(GBDGC_TOKEN="sesame \n") as service:  # spaces around it are not part of it
         for address in ("/v1/health", "/", "/docs", "/openapi.json"):
             assert httpx.get(service.url + address).status_code == 200
         for address in ("/v1/model", "/metrics"):
@@ -140,12 +140,6 @@ def test_with_a_token_only_health_and_the_page_are_open(serving: Serving, street
 def test_a_token_that_nobody_could_send_is_refused_before_anything_starts(token: str) -> None:
     with pytest.raises(InputError, match="--token: "):
         serve(token=token)
-
-
-def test_spaces_around_a_token_are_not_part_of_it(serving: Serving) -> None:
-    with serving(GBDGC_TOKEN="sesame \n") as service:
-        answer = httpx.get(f"{service.url}/v1/model", headers={"Authorization": "Bearer sesame"})
-        assert answer.status_code == 200
 
 
 def test_a_fault_of_ours_is_answered_logged_and_counted_like_anything_else(
@@ -218,7 +212,7 @@ def test_a_picture_whose_decoding_never_ends_holds_up_nobody_for_longer_than_the
     Image.new("L", (2000, 2000), 90).save(file, "JPEG", progressive=True)
     content = file.getvalue()
     scan = content[content.rindex(b"\xff\xda") : -2]
-    with serving("--timeout", "20") as service:
+    with serving("--timeout", "8") as service:
         assert post(service.url, street).status_code == 200
         answer = post(service.url, content[:-2] + scan * (5_000_000 // len(scan)) + b"\xff\xd9")
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_slow")

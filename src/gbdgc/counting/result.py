@@ -41,45 +41,26 @@ class Result:
 
     Parameters
     ----------
-    cells
-        People in each cell of ``stride`` x ``stride`` pixels, float32, from the upper left corner; the last row and
+    cells : people in each cell of ``stride`` x ``stride`` pixels, float32, from the upper left corner; the last row and
         column of cells end at the picture's border.
-    width, height
-        The picture's size in pixels.
-    stride
-        The side of a cell. 1 gives every pixel its own; 4 needs a sixteenth of the memory.
-    image
-        The picture, RGB, eight bits; None where it was not kept.
-    source
-        Where the picture came from.
-    domain
-        The latent domain of the training source that the picture is nearest to.
-    novelty
-        How far the picture lies out of the training cloud: 0 well inside, 1 far out.
-    spread
-        By which factors the truth may lie below and above a count; None where the model is not calibrated.
-    warnings
-        What to know before trusting the number.
-    milliseconds
-        The time that counting took.
-    time
-        Seconds into the video, where the picture is a frame of one.
-    smoothed
-        The count smoothed over the frames before, where the picture is a frame of a video.
-    clock
-        When the frame was seen, in ISO 8601, where the video is live.
-    frame
-        Its number in the video.
-    video
-        The video it is a frame of, with what has been counted of it so far.
-    zones
-        People in each named zone; `with_zones` fills it.
-    outlines
-        The same zones' corners in pixels, for drawing.
-    masks
-        Corners of the areas that are not counted in.
-    per_m2
-        People per square metre in each zone, where the ground is calibrated; None above the horizon.
+    width, height : the picture's size in pixels.
+    stride : the side of a cell. 1 gives every pixel its own; 4 needs a sixteenth of the memory.
+    image : the picture, RGB, eight bits; None where it was not kept.
+    source : where the picture came from.
+    domain : the latent domain of the training source that the picture is nearest to.
+    novelty : how far the picture lies out of the training cloud: 0 well inside, 1 far out.
+    spread : by which factors the truth may lie below and above a count; None where the model is not calibrated.
+    warnings : what to know before trusting the number.
+    milliseconds : the time that counting took.
+    time : seconds into the video, where the picture is a frame of one.
+    smoothed : the count smoothed over the frames before, where the picture is a frame of a video.
+    clock : when the frame was seen, in ISO 8601, where the video is live.
+    frame : its number in the video.
+    video : the video it is a frame of, with what has been counted of it so far.
+    zones : people in each named zone; `with_zones` fills it.
+    outlines : the same zones' corners in pixels, for drawing.
+    masks : corners of the areas that are not counted in.
+    per_m2 : people per square metre in each zone, where the ground is calibrated; None above the horizon.
 
     Attributes
     ----------
@@ -174,8 +155,7 @@ class Result:
 
         Parameters
         ----------
-        polygon
-            Corners (x, y) in pixels; the picture runs from (0, 0) to (width, height).
+        polygon : corners (x, y) in pixels; the picture runs from (0, 0) to (width, height).
         """
         return people_inside(self.cells, self.stride, self.width, self.height, check_polygon(polygon))
 
@@ -208,13 +188,10 @@ class Result:
 
         Parameters
         ----------
-        alpha
-            Opacity where people are: 0 shows the picture alone, 1 hides it.
-        peak
-            The density shown in the brightest colour, in people per square of the colour bar; the densest spot's
-            own unless given. Frames of one video want one peak.
-        points
-            Draw a dot at each head.
+        alpha : opacity where people are: 0 shows the picture alone, 1 hides it.
+        peak : the density shown in the brightest colour, in people per square of the colour bar; the densest spot's own
+            unless given. Frames of one video want one peak.
+        points : draw a dot at each head.
         """
         return np.asarray(blend(self, alpha, peak, points=points))
 

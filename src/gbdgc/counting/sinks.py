@@ -93,12 +93,9 @@ class Overlays:
 
     Parameters
     ----------
-    codec
-        Of the annotated video, as `VideoWriter` takes it.
-    smoothed
-        Also write the smoothed count on each frame.
-    points
-        Also draw a dot at each head.
+    codec : of the annotated video, as `VideoWriter` takes it.
+    smoothed : also write the smoothed count on each frame.
+    points : also draw a dot at each head.
     """
 
     kind = "overlay"
@@ -135,12 +132,9 @@ class ResultsFolder:
 
     Parameters
     ----------
-    folder
-        What it holds already is kept.
-    zones
-        The zones that each result has.
-    sinks
-        What to make of each result besides its row.
+    folder : what it holds already is kept.
+    zones : the zones that each result has.
+    sinks : what to make of each result besides its row.
 
     Attributes
     ----------

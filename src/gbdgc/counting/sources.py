@@ -44,14 +44,11 @@ def find_sources(
 
     Parameters
     ----------
-    arguments
-        Pictures, videos, folders, patterns such as ``cam*/*.jpg``, numbers of cameras, addresses of streams, or ``-``.
-        What exists under a name is meant by it, also where the name looks like a pattern or a number.
-    recursive
-        Look into the folders within folders too.
-    listed
-        Where ``-`` reads its list from: one argument per line, or ended by zero bytes, as ``find -print0`` writes them.
-        Each is yielded as it comes, for the list may still be growing.
+    arguments : pictures, videos, folders, patterns such as ``cam*/*.jpg``, numbers of cameras, addresses of streams, or
+        ``-``. What exists under a name is meant by it, also where the name looks like a pattern or a number.
+    recursive : look into the folders within folders too.
+    listed : where ``-`` reads its list from: one argument per line, or ended by zero bytes, as ``find -print0`` writes
+        them. Each is yielded as it comes, for the list may still be growing.
     """
     seen: set[str] = set()
     for argument in arguments:

@@ -60,12 +60,10 @@ def load_zones(path: str | os.PathLike[str], *, relative: bool = False) -> tuple
 
     Parameters
     ----------
-    path
-        The file: ``{"name": [[x, y], ...]}`` or ``[{"name": ..., "polygon": [[x, y], ...]}]``, or either of them as
+    path : the file: ``{"name": [[x, y], ...]}`` or ``[{"name": ..., "polygon": [[x, y], ...]}]``, or either of them as
         ``{"relative": true, "zones": ..., "masks": ..., "ground": ...}``, where masks have the same shape and are not
         counted in, and the ground is ``{"corners": [[x, y], ...], "metres": [...]}``.
-    relative
-        The coordinates run from 0 to 1 over the picture; a file that says so itself needs no flag.
+    relative : the coordinates run from 0 to 1 over the picture; a file that says so itself needs no flag.
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")

@@ -38,19 +38,13 @@ def load_dataset(
 
     Parameters
     ----------
-    path
-        A folder or a label file; what it must hold depends on the format (docs/data.md).
-    format
-        A name in `gbdgc.data.READERS`, or "auto" to recognise it by its layout; ``Dataset.format`` says what it was
-        taken for.
-    skip_bad
-        Leave out pictures with problems and list these in ``Dataset.problems``, instead of raising.
-    max_pixels
-        Refuse larger pictures.
-    split
-        Read only the samples of that split, such as "train".
-    point
-        Where labels are boxes, the point that stands for a person: "head", a fifteenth of the box below the middle
+    path : a folder or a label file; what it must hold depends on the format (docs/data.md).
+    format : a name in `gbdgc.data.READERS`, or "auto" to recognise it by its layout; ``Dataset.format`` says what it
+        was taken for.
+    skip_bad : leave out pictures with problems and list these in ``Dataset.problems``, instead of raising.
+    max_pixels : refuse larger pictures.
+    split : read only the samples of that split, such as "train".
+    point : where labels are boxes, the point that stands for a person: "head", a fifteenth of the box below the middle
         of its top edge, or "centre".
 
     Raises

@@ -70,10 +70,8 @@ def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:
 
     Parameters
     ----------
-    Z
-        One row per sample, finite; not changed.
-    rules
-        When and how a ball is split.
+    Z : one row per sample, finite; not changed.
+    rules : when and how a ball is split.
 
     Returns
     -------

@@ -23,8 +23,7 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
     mode : "paper" or "stable", default="paper"
         "paper" is plain K-means, ten starts. "stable" adds the clip, the memory and the hysteresis of
         ``GranularBallDomains(mode="stable")``, the same code.
-    n_domains, n_components, random_state
-        As in `GranularBallDomains`, and so are the attributes; there are no balls.
+    n_domains, n_components, random_state : as in `GranularBallDomains`, and so are the attributes; there are no balls.
     """
 
     def __init__(
@@ -53,8 +52,8 @@ class RandomDomains(EmbeddedDomains):
 
     Parameters
     ----------
-    n_domains, n_components, random_state
-        As in `GranularBallDomains`, and so are the attributes; there are no balls and no memory.
+    n_domains, n_components, random_state : as in `GranularBallDomains`, and so are the attributes; there are no balls
+        and no memory.
     """
 
     def __init__(

@@ -152,13 +152,10 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
 
         Parameters
         ----------
-        X
-            Descriptors, one row per sample.
-        y
-            Ignored.
-        previous_labels
-            The same samples' domains from the epoch before: names are kept. With mode="stable" also what the last
-            ``fit`` of this object left in ``memory_`` is used.
+        X : descriptors, one row per sample.
+        y : ignored.
+        previous_labels : the same samples' domains from the epoch before: names are kept. With mode="stable" also what
+            the last ``fit`` of this object left in ``memory_`` is used.
         """
         rules = DivisionRules(
             self.split_margin, self.sharpness, self.max_depth, self.min_ball_size, self.max_iter, self.weight_power

@@ -17,12 +17,9 @@ class CountSeparation:
 
     Attributes
     ----------
-    delta_median
-        max(m_d) - min(m_d).
-    sigma_median
-        Standard deviation of the m_d (over all domains, divisor K).
-    medians
-        m_d, the median count of each domain by its name.
+    delta_median : max(m_d) - min(m_d).
+    sigma_median : standard deviation of the m_d (over all domains, divisor K).
+    medians : m_d, the median count of each domain by its name.
     """
 
     delta_median: float
@@ -35,10 +32,8 @@ def count_separation(labels: ArrayLike, counts: ArrayLike) -> CountSeparation:
 
     Parameters
     ----------
-    labels
-        Domain of each sample.
-    counts
-        True count of each sample.
+    labels : domain of each sample.
+    counts : true count of each sample.
     """
     domains, people = as_labels(labels, "labels"), np.asarray(counts, dtype=np.float64)
     if people.shape != domains.shape:
@@ -56,14 +51,11 @@ class EpochStability:
 
     Attributes
     ----------
-    churn
-        Share of samples that changed domain, after the names were aligned.
-    ari, nmi
-        Adjusted Rand index and normalised mutual information to the epoch before. NaN, like churn, in the first.
-    smallest_share
-        Share of samples in the smallest domain: near 0 the partition has collapsed, and a low churn means nothing.
-    n_domains
-        How many domains there are.
+    churn : share of samples that changed domain, after the names were aligned.
+    ari, nmi : adjusted Rand index and normalised mutual information to the epoch before. NaN, like churn, in the first.
+    smallest_share : share of samples in the smallest domain: near 0 the partition has collapsed, and a low churn means
+        nothing.
+    n_domains : how many domains there are.
     """
 
     epoch: int

@@ -20,18 +20,12 @@ class Ball:
 
     Attributes
     ----------
-    center, weights
-        Mean of the members and feature weights, on the reduced axes.
-    size, members
-        How many samples, and which rows of the input they are, ascending.
-    radius
-        Largest plain Euclidean distance of a member from the center.
-    compactness
-        Mean weighted distance of the members from the center: Dm(B; w_B).
-    depth, reason
-        Splits above it, and why it was not split further.
-    domain
-        The latent domain it belongs to.
+    center, weights : mean of the members and feature weights, on the reduced axes.
+    size, members : how many samples, and which rows of the input they are, ascending.
+    radius : largest plain Euclidean distance of a member from the center.
+    compactness : mean weighted distance of the members from the center: Dm(B; w_B).
+    depth, reason : splits above it, and why it was not split further.
+    domain : the latent domain it belongs to.
     """
 
     center: Floats
@@ -57,18 +51,12 @@ class BallTree:
 
     Attributes
     ----------
-    parent
-        Index of the ball it came from; -1 for ball 0.
-    children
-        Indices of the two balls it was split into, or -1, -1.
-    depth, size, center, weights, radius, compactness
-        As in `Ball`.
-    iterations
-        Alternations of the weighted 2-means that was tried on it; 0 where none was.
-    reason
-        "split", or why not: "margin", "depth", "size", "empty child", "duplicates".
-    order, start
-        The members of ball i are ``order[start[i] : start[i] + size[i]]``.
+    parent : index of the ball it came from; -1 for ball 0.
+    children : indices of the two balls it was split into, or -1, -1.
+    depth, size, center, weights, radius, compactness : as in `Ball`.
+    iterations : alternations of the weighted 2-means that was tried on it; 0 where none was.
+    reason : "split", or why not: "margin", "depth", "size", "empty child", "duplicates".
+    order, start : the members of ball i are ``order[start[i] : start[i] + size[i]]``.
     """
 
     parent: Integers

@@ -57,20 +57,13 @@ def draw_dataset(
 
     Parameters
     ----------
-    dest
-        The folder; it is made if need be.
-    images
-        How many pictures each split has; 48 for train and 12 for test unless told.
-    domains
-        What the pictures are mixed from, in equal shares.
-    seed
-        Another seed, other pictures.
-    size
-        Width and height of the pictures.
-    workers
-        How many pictures are drawn at a time; a few more than there are cores unless told.
-    empty
-        Draw the places without people.
+    dest : the folder; it is made if need be.
+    images : how many pictures each split has; 48 for train and 12 for test unless told.
+    domains : what the pictures are mixed from, in equal shares.
+    seed : another seed, other pictures.
+    size : width and height of the pictures.
+    workers : how many pictures are drawn at a time; a few more than there are cores unless told.
+    empty : draw the places without people.
     """
     dest = Path(dest)
     splits = {"train": 48, "test": 12} if images is None else images

@@ -31,14 +31,10 @@ def draw_scene(
 
     Parameters
     ----------
-    domain
-        A domain, or the name of one in `DOMAINS`.
-    rng
-        Everything that is left to chance comes from here: same state, same bits.
-    size
-        Width and height in pixels.
-    empty
-        Draw the very same place without people.
+    domain : a domain, or the name of one in `DOMAINS`.
+    rng : everything that is left to chance comes from here: same state, same bits.
+    size : width and height in pixels.
+    empty : draw the very same place without people.
 
     Returns
     -------

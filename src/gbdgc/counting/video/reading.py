@@ -93,28 +93,18 @@ def frames(
 
     Parameters
     ----------
-    source
-        A file, a camera (its number or ``/dev/videoN``), or the address of a stream.
-    every
-        Seconds between frames; 0 gives each one. Of a file the first frame at or after each multiple.
-    after
-        Of a file leave out the frames up to this time, as they were seen in an earlier run.
-    start
-        Of a file leave out the frames before this time without decoding them all. Stretches from one ``start`` to the
-        next, which is the ``seconds`` of the one before, give the frames of the whole; only their numbers, which are
-        then reckoned from the time, may be off.
-    seconds
-        End after so many: of a file by its timestamps, of a live source by the clock.
-    max_pixels
-        Refuse a source with larger pictures.
-    live
-        Whether to drop frames rather than fall behind, and to connect again; found out unless given.
-    retries
-        How many times in a row to try to connect again before the stream is given up with an `InputError`.
-    pause
-        Seconds before the first of these attempts; each further pause is twice as long, up to half a minute.
-    report
-        Called with a line of text when a stream breaks or a file is damaged; logs a warning unless given.
+    source : a file, a camera (its number or ``/dev/videoN``), or the address of a stream.
+    every : seconds between frames; 0 gives each one. Of a file the first frame at or after each multiple.
+    after : of a file leave out the frames up to this time, as they were seen in an earlier run.
+    start : of a file leave out the frames before this time without decoding them all. Stretches from one ``start`` to
+        the next, which is the ``seconds`` of the one before, give the frames of the whole; only their numbers, which
+        are then reckoned from the time, may be off.
+    seconds : end after so many: of a file by its timestamps, of a live source by the clock.
+    max_pixels : refuse a source with larger pictures.
+    live : whether to drop frames rather than fall behind, and to connect again; found out unless given.
+    retries : how many times in a row to try to connect again before the stream is given up with an `InputError`.
+    pause : seconds before the first of these attempts; each further pause is twice as long, up to half a minute.
+    report : called with a line of text when a stream breaks or a file is damaged; logs a warning unless given.
     """
     if not every >= 0:
         raise InputError(f"every={every}", "must be seconds, 0 or more")

@@ -14,10 +14,8 @@ class Smoother:
 
     Parameters
     ----------
-    half_life
-        Seconds after which an old count weighs half as much; 0 leaves the median alone.
-    window
-        Counts in the running median.
+    half_life : seconds after which an old count weighs half as much; 0 leaves the median alone.
+    window : counts in the running median.
     """
 
     def __init__(self, half_life: float = HALF_LIFE, window: int = 3) -> None:

@@ -102,7 +102,7 @@ def count(
         return
     from gbdgc.cli.count_output import Messages, printer, say
     from gbdgc.counting import Counter, count_sources, find_sources, load_zones
-    from gbdgc.counting.sinks import ERRORS, Densities, HeadFiles, Overlays, ResultsFolder, Sink
+    from gbdgc.counting.sinks import ERRORS, Files, Overlays, ResultsFolder, Sink
     from gbdgc.counting.sources import LIST
     from gbdgc.counting.tiling import check_tile
     from gbdgc.counting.video import HALF_LIFE, parse_every, public_name
@@ -136,8 +136,8 @@ def count(
     }
     sinks: list[Sink] = [
         *([Overlays(codec=codec, smoothed=smooth is not None, points=points)] if overlays else []),
-        *([Densities()] if density else []),
-        *([HeadFiles()] if points else []),
+        *([Files("density")] if density else []),
+        *([Files("points")] if points else []),
     ]
     stopped = False
     with (

@@ -25,7 +25,6 @@ _FINE_PIXELS = 16_000_000
 _COARSE_STRIDE = 4
 """Over so many pixels a result keeps its density at this stride: a sixteenth of the memory."""
 
-
 _OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
 """What a model's file says of how its pictures are to be shown to it."""
 
@@ -161,19 +160,11 @@ class Counter:
         yield from _results(self, [Source(source, moving=True)], every=every, **options)
 
     def count_together(
-        self,
-        images: Sequence[RGB],
-        *,
-        size: tuple[int, int] | None = None,
-        check: Callable[[], None] | None = None,
+        self, images: Sequence[RGB], *, size: tuple[int, int] | None = None, check: Callable[[], None] | None = None
     ) -> list[Result]:
-        """Count pictures of one size together.
+        """Count pictures of one size together; ``check`` is called before each window, and may raise to give up.
 
-        Parameters
-        ----------
-        images : of one size.
-        size : their own width and height, where they were decoded at a smaller size; results are in pixels of these.
-        check : called before each window, and may raise to give up.
+        ``size`` is their own width and height, where they were decoded at a smaller size: results are in its pixels.
         """
         started = time.perf_counter()
         height, width = images[0].shape[:2] if size is None else size[::-1]
@@ -189,15 +180,10 @@ class Counter:
         verdicts = self._judge(seen)
         milliseconds = 1000 * (time.perf_counter() - started) / len(images)
         shape = {"width": width, "height": height, "stride": stride}
+        kept = images if images[0].shape[:2] == (height, width) else [None] * len(images)
         results = [
-            Result(
-                own,
-                **shape,
-                image=image if image.shape[:2] == (height, width) else None,
-                milliseconds=milliseconds,
-                **verdict,
-            )
-            for own, image, verdict in zip(cells, images, verdicts, strict=True)
+            Result(own, **shape, image=image, milliseconds=milliseconds, **verdict)
+            for own, image, verdict in zip(cells, kept, verdicts, strict=True)
         ]
         if self.conformal is None:
             return results
@@ -224,15 +210,12 @@ class Counter:
             return [{} for _ in images]
         size = self.descriptor_size
         rows = self.engine.describe(tiling.stack([resized(image, size, size) for image in images]))
-        verdicts = [self.trust.judge(row) for row in rows]
-        return [
-            {
-                "domain": verdict.domain,
-                "novelty": verdict.novelty,
-                "warnings": (_unlike(verdict.novelty),) if verdict.novelty > self.far else (),
-            }
-            for verdict in verdicts
-        ]
+        verdicts = []
+        for domain, novelty in map(self.trust.judge, rows):
+            unlike = f"unlike the pictures the model was trained on (novelty {novelty:.2f}): the count may be far off"
+            warnings = (unlike,) if novelty > self.far else ()
+            verdicts.append({"domain": domain, "novelty": novelty, "warnings": warnings})
+        return verdicts
 
 
 def _results(counter: Counter, sources: Iterable[Source | Picture], **options: Any) -> Iterator[Result]:
@@ -244,7 +227,3 @@ def _results(counter: Counter, sources: Iterable[Source | Picture], **options: A
             raise outcome.error
         if isinstance(outcome, Result):
             yield outcome
-
-
-def _unlike(novelty: float) -> str:
-    return f"unlike the pictures the model was trained on (novelty {novelty:.2f}): the count may be far off"

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from gbdgc.errors import InputError, install_advice
+from gbdgc.errors import InputError, as_input_error, install_advice
 from gbdgc.runs import without_password
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 def load_av() -> ModuleType:
     """Import PyAV, or say how to get it."""
-    try:
+    with as_input_error(ImportError, "", "video needs PyAV, which is not installed", install_advice("video")):
         import av
-    except ImportError as error:
-        raise InputError("", "video needs PyAV, which is not installed", install_advice("video")) from error
     return av
 
 

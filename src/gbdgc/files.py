@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -70,6 +71,12 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
             os.fsync(descriptor)  # for the new name itself to survive a power cut
         finally:
             os.close(descriptor)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a JSON file that people can read, whole or not at all."""
+    with atomic_write(path, "w") as file:
+        json.dump(content, file, indent=2)
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:

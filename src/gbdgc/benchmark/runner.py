@@ -17,7 +17,7 @@ from gbdgc.benchmark.layout import Table, check_one_setting_per_cell
 from gbdgc.benchmark.protocol import file_name
 from gbdgc.benchmark.tables import find_benchmark
 from gbdgc.errors import InputError, UsageError, as_input_error
-from gbdgc.files import atomic_write
+from gbdgc.files import write_json
 from gbdgc.progress import stderr
 from gbdgc.runs import TrainingRun
 
@@ -98,11 +98,26 @@ def run_benchmark(name: str, settings: Settings) -> list[Cell]:
 
 def run_cell(task: Task) -> Cell:
     """Train what a cell needs, or resume that, measure it and write the result."""
-    run = _trained(task.config, task.run_folder)
-    cell = _describe(task.benchmark, task.job, task.target, task.config, task.settings, run)
+    from gbdgc.evaluation.run import SELECTION
+
+    config = task.config
+    run = _trained(config, task.run_folder)
+    cell: Cell = {
+        "benchmark": task.benchmark,
+        "source": task.job.source,
+        "target": task.target,
+        "variant": task.job.variant,
+        "seed": config.train.seed,
+        "config": Path(task.settings.config).name,
+        "backbone": config.model.backbone,
+        "epochs": config.train.epochs,
+        "selection": SELECTION[config.train.selection],
+        "gbdgc": __version__,
+        "commit": run.environment["commit"],
+        "settings": _settings(config),
+    }
     cell |= find_benchmark(task.benchmark).measure(run, task.job.source, task.target, task.settings)
-    with atomic_write(task.path, "w") as file:
-        json.dump(cell, file, indent=2)
+    write_json(task.path, cell)
     return cell
 
 
@@ -167,28 +182,6 @@ def _trained(config: "Config", folder: Path) -> TrainingRun:
     if not run.finished:
         raise Interrupted(folder)
     return run
-
-
-def _describe(
-    benchmark: str, job: Job, target: str | None, config: "Config", settings: Settings, run: TrainingRun
-) -> Cell:
-    """Return what a reader of the result needs to know of how it was made."""
-    from gbdgc.evaluation.run import SELECTION
-
-    return {
-        "benchmark": benchmark,
-        "source": job.source,
-        "target": target,
-        "variant": job.variant,
-        "seed": config.train.seed,
-        "config": Path(settings.config).name,
-        "backbone": config.model.backbone,
-        "epochs": config.train.epochs,
-        "selection": SELECTION[config.train.selection],
-        "gbdgc": __version__,
-        "commit": run.environment["commit"],
-        "settings": _settings(config),
-    }
 
 
 def _settings(config: "Config") -> dict[str, Any]:

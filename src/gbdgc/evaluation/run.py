@@ -19,7 +19,7 @@ from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.localisation import localisation
 from gbdgc.evaluation.metrics import Summary, compare, doubt, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, cells, read_table, table_columns, tag_names
-from gbdgc.files import atomic_write
+from gbdgc.files import write_json
 from gbdgc.progress import track
 from gbdgc.runs import Journal, Resume, RunFolder, read_json
 
@@ -128,8 +128,7 @@ def evaluate(
         }
         if others is not None:
             summary["data"][name]["against"] = compare(own, others, seed=seed)
-    with atomic_write(folder / "summary.json", "w") as file:
-        json.dump(summary, file, indent=2)
+    write_json(folder / "summary.json", summary)
     return Evaluation(folder, rows, unreadable, summary)
 
 

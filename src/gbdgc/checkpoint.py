@@ -42,29 +42,27 @@ def write(path: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) ->
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return what ``write`` wrote, to the bit; older files have no digest, and are taken as they are."""
-    try:
+    damaged, reason = (
+        (SafetensorError, OSError, ValueError, RecursionError),
+        "damaged or not a safetensors file ({error})",
+    )
+    advice = f"give the {BEST} of a run"
+    if path.suffix in _PICKLES:
+        reason = "a PyTorch file, which could run code and is never loaded"
+    with (
+        as_input_error(damaged, path, reason, advice if path.suffix in _PICKLES else ""),
+        as_input_error(FileNotFoundError, path, "no such file"),
+        as_input_error(KeyError, path, "a safetensors file, but not one of gbdgc's", advice),
+    ):
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         info = json.loads(metadata[_INFO])
         if not isinstance(info, dict):
             raise ValueError("its description is not an object")
-    except FileNotFoundError as error:
-        raise InputError(str(path), "no such file") from error
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        if path.suffix in _PICKLES:
-            raise InputError(
-                str(path), "a PyTorch file, which could run code and is never loaded", f"give the {BEST} of a run"
-            ) from error
-        raise InputError(str(path), f"damaged or not a safetensors file ({error})") from error
-    except KeyError as error:
-        raise InputError(
-            str(path), "a safetensors file, but not one of gbdgc's", f"give the {BEST} of a run"
-        ) from error
     if metadata.get(_DIGEST) not in (None, content_digest(tensors, metadata[_INFO])):
-        raise InputError(
-            str(path), "damaged: its content does not match its digest", "take another copy of it, or make it again"
-        )
+        another = "take another copy of it, or make it again"
+        raise InputError(str(path), "damaged: its content does not match its digest", another)
     return tensors, info
 
 

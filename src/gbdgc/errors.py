@@ -5,13 +5,7 @@ from contextlib import contextmanager
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used.
-
-    Parameters
-    ----------
-    thing : what is wrong: a file, a setting, a source; empty where the reason names it.
-    reason : why it cannot be used.
-    next_step : what to do about it, where there is something to do.
+    """Something the user gave cannot be used: the thing (empty where the reason names it), why, and what to do.
 
     The command line and the service render the three parts; nothing else may take the text apart again. Everything
     else that is raised is a bug.

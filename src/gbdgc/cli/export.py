@@ -88,9 +88,8 @@ def export(
 
 def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     """Return pictures to calibrate on and others to check on; the same ones where there are few."""
-    import numpy as np
-
     from gbdgc.data.images import IMAGE_SUFFIXES, read_image
+    from gbdgc.data.statistics import at_equal_steps
     from gbdgc.progress import stderr
 
     if not folder.is_dir():
@@ -98,11 +97,10 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
     if not paths:
         raise InputError(f"--calibrate {folder}", "there are no pictures in it")
-    count = min(len(paths), _CALIBRATION_IMAGES + _CHECK_IMAGES)
     chosen = []
-    for index in np.linspace(0, len(paths) - 1, count).round().astype(int):
+    for path in at_equal_steps(paths, _CALIBRATION_IMAGES + _CHECK_IMAGES):
         try:
-            chosen.append(read_image(paths[index]))
+            chosen.append(read_image(path))
         except InputError as error:
             stderr.print(f"left out: {error}", soft_wrap=True, markup=False)
     if not chosen:

@@ -194,11 +194,7 @@ class OpenVinoEngine:
         return np.array(request.infer([np.ascontiguousarray(images_B3HW)], share_inputs=True)[output])
 
 
-ENGINES: dict[str, Callable[..., Engine]] = {
-    "torch": TorchEngine.load,
-    "onnx": OnnxEngine,
-    "openvino": OpenVinoEngine,
-}
+ENGINES: dict[str, Callable[..., Engine]] = {"torch": TorchEngine.load, "onnx": OnnxEngine, "openvino": OpenVinoEngine}
 """What opens a model's file: (path, device=..., threads=...), the device as the engine calls it."""
 
 EXPORT_SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -111,8 +111,13 @@ def _of_split(entries: Sequence[Entry], split: str | None, path: Path) -> Sequen
 
 def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[str]:
     """Open the picture's header and its labels; return the sample, or all that is wrong with it."""
+    # JSON can spell half a character, as in "\\ud800": such a name could be written into no file.
+    names = {"id": entry.id, "split": entry.split or ""}
+    names |= {f"tag {name!r}": name + value for name, value in entry.tags.items()}
     problems = [
-        f"{entry.image}: its {name} is not text ({value!r}); give it another" for name, value in _no_text(entry)
+        f"{entry.image}: its {name} is not text ({value!r}); give it another"
+        for name, value in names.items()
+        if _HALF_CHARACTER.search(value)
     ]
     size, points = (0, 0), None
     with noted_in(problems):
@@ -122,14 +127,6 @@ def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[
     with noted_in(problems):
         points = None if entry.marks is None else _to_points(entry.marks(), entry.id, point)
     return problems or Sample(entry.id, entry.image, *size, points, entry.split, entry.tags)
-
-
-def _no_text(entry: Entry) -> Iterator[tuple[str, str]]:
-    """The names of a picture that could be written into no file: JSON can spell half a character, as in "\\ud800"."""
-    names = {"id": entry.id, "split": entry.split or ""} | {
-        f"tag {name!r}": name + value for name, value in entry.tags.items()
-    }
-    return ((name, value) for name, value in names.items() if _HALF_CHARACTER.search(value))
 
 
 def _wrong_size(size: tuple[int, int], labelled: tuple[int, int]) -> str:
@@ -155,9 +152,8 @@ def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
     with np.errstate(over="ignore"):
         points = rows.astype(np.float32)
     if bad := np.flatnonzero(~np.isfinite(points).all(axis=1)).tolist():
-        raise InputError(
-            id, f"{len(bad)} of {len(points)} points are NaN or infinite, the first is number {bad[0] + 1}"
-        )
+        count = f"{len(bad)} of {len(points)}"
+        raise InputError(id, f"{count} points are NaN or infinite, the first is number {bad[0] + 1}")
     return points
 
 

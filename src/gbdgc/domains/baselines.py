@@ -57,10 +57,7 @@ class RandomDomains(EmbeddedDomains):
     """
 
     def __init__(
-        self,
-        n_domains: int | str = "auto",
-        n_components: int | None = 256,
-        random_state: int | RandomState | None = 0,
+        self, n_domains: int | str = "auto", n_components: int | None = 256, random_state: int | RandomState | None = 0
     ) -> None:
         self.n_domains = n_domains
         self.n_components = n_components

@@ -1,6 +1,5 @@
 """The ball tree: every ball that was made, and why the final ones were not split."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,23 +94,6 @@ class BallTree:
         labels = np.empty(len(self.order), dtype=np.int64)
         labels[self.order] = np.repeat(np.arange(len(self.leaves)), self.size[self.leaves])
         return labels
-
-    def show(self, max_depth: int = 3) -> str:
-        """Draw the first levels as text."""
-        return "\n".join(self._lines(0, max_depth))
-
-    def _lines(self, ball: int, max_depth: int) -> Iterator[str]:
-        end = "" if self.reason[ball] == "split" else f"  ({self.reason[ball]})"
-        yield (
-            f"ball {ball}: {self.size[ball]} samples, radius {self.radius[ball]:.3g}, "
-            f"compactness {self.compactness[ball]:.3g}{end}"
-        )
-        if self.children[ball, 0] < 0 or self.depth[ball] >= max_depth:
-            return
-        for child, tee, pipe in zip(self.children[ball], ("├─ ", "└─ "), ("│  ", "   "), strict=True):
-            lines = self._lines(int(child), max_depth)
-            yield tee + next(lines)
-            yield from (pipe + line for line in lines)
 
 
 def disc_around(members: NDArray[Any]) -> tuple[NDArray[Any], float]:

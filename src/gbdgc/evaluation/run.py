@@ -23,11 +23,7 @@ from gbdgc.files import write_json
 from gbdgc.progress import track
 from gbdgc.runs import Journal, Resume, RunFolder, read_json
 
-SELECTION = {
-    "validation": "source validation",
-    "last": "last epoch",
-    "none": "nobody (one of the last epochs)",
-}
+SELECTION = {"validation": "source validation", "last": "last epoch", "none": "nobody (one of the last epochs)"}
 """The rules by which a model may have been chosen, in words."""
 
 Place = str | os.PathLike[str]

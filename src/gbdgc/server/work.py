@@ -128,13 +128,9 @@ class WorkQueue:
             async with asyncio.timeout(self.seconds):
                 return await asyncio.wrap_future(future)
         except TimeoutError as error:
-            raise Refusal(
-                503,
-                "too_slow",
-                f"the count: not done after {self.seconds:g} seconds",
-                "ask again later, or send a smaller picture",
-                self._retry_after(),
-            ) from error
+            message = f"the count: not done after {self.seconds:g} seconds"
+            step = "ask again later, or send a smaller picture"
+            raise Refusal(503, "too_slow", message, step, self._retry_after()) from error
         finally:
             # Also when a stop cancels us. What has begun ends at its next check; what still waits never begins.
             left.set()

@@ -21,11 +21,7 @@ _COARSE = 8
 
 
 def draw_scene(
-    domain: SceneDomain | str,
-    rng: np.random.Generator,
-    size: tuple[int, int] = (640, 480),
-    *,
-    empty: bool = False,
+    domain: SceneDomain | str, rng: np.random.Generator, size: tuple[int, int] = (640, 480), *, empty: bool = False
 ) -> tuple[RGB, NDArray[np.float32]]:
     """Draw one picture of a domain.
 

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -47,14 +46,8 @@ class _TooLarge(InputError):
 class Frames(Iterator[Frame]):
     """The frames of an open source, taken one by one from the thread that decodes them.
 
-    Attributes
-    ----------
-    live : bool
-        Whether the source does not wait: a camera, or a stream without an end.
-    rate : float
-        Its pictures a second, as far as it says.
-    duration : float or None
-        Seconds that its pictures last, where it says so.
+    A ``live`` source does not wait: a camera, or a stream without an end. As far as the source says, it has ``rate``
+    pictures per second, which last ``duration`` seconds.
     """
 
     def __init__(self, delivery: Generator[Frame, None, None], box: Mailbox, container: "InputContainer") -> None:
@@ -161,7 +154,7 @@ def _read_file(
     report: Callable[[str], None],
 ) -> None:
     """Put one frame for each multiple of ``every`` into the box, by the file's own timestamps."""
-    av, name, damaged = load_av(), public_name(source), _Tally()
+    av, name, damaged = load_av(), public_name(source), list[Exception]()
     first: float | None = None
     seconds, due = 0.0, 0.0
     with ExitStack() as opened:
@@ -201,8 +194,8 @@ def _read_file(
             raise InputError(name, f"damaged after {seconds:.1f} s ({reason_of(error)})") from error
     if first is None:
         raise InputError(name, "damaged or truncated: not one picture can be decoded")
-    if damaged.count:
-        report(f"{name}: {damaged.count} damaged parts were skipped")
+    if damaged:
+        report(f"{name}: {len(damaged)} damaged parts were skipped")
     # The last picture lasts too: of a film with one a minute that is much.
     if whole is not None and seconds + 1 / rate < 0.9 * whole - 1:
         raise InputError(
@@ -227,7 +220,7 @@ def _read_live(
     while True:
         try:
             with container or open_source(source) as container:
-                for picture in _decoded(container, _Tally(), threads="SLICE"):
+                for picture in _decoded(container, [], threads="SLICE"):
                     failures = 0
                     seconds = time.monotonic() - began
                     if seconds >= due:
@@ -259,12 +252,7 @@ def _next_due(seconds: float, every: float) -> float:
     return (int((seconds + _ROUNDING) / every) + 1) * every if every else 0.0
 
 
-@dataclass
-class _Tally:
-    count: int = 0
-
-
-def _decoded(container: "InputContainer", damaged: _Tally, threads: Any) -> Iterator["VideoFrame"]:
+def _decoded(container: "InputContainer", damaged: list[Exception], threads: Any) -> Iterator["VideoFrame"]:
     """Yield pictures, going on behind a damaged packet; frame threads ("AUTO") are faster but hold frames back."""
     av = load_av()
     stream = container.streams.video[0]
@@ -273,8 +261,8 @@ def _decoded(container: "InputContainer", damaged: _Tally, threads: Any) -> Iter
     for packet in container.demux(stream):
         try:
             yield from packet.decode()
-        except av.error.InvalidDataError:
-            damaged.count += 1
+        except av.error.InvalidDataError as error:
+            damaged.append(error)
 
 
 def duration(container: "InputContainer") -> float | None:

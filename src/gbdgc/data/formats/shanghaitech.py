@@ -15,7 +15,7 @@ from typing import Any
 
 from gbdgc.data.formats.entry import Entry, listing, pictures_in, read_text
 from gbdgc.data.formats.mat import read_variable
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error, noted_in
 
 TITLE = "ShanghaiTech"
 
@@ -87,15 +87,15 @@ def _heads(label: Path) -> Any:
 def _read_tags(path: Path, problems: list[str]) -> dict[str, Mapping[str, str]]:
     if not path.is_file():
         return {}
+    tags: dict[str, Mapping[str, str]] = {}
     table = csv.DictReader(StringIO(read_text(path)), strict=True)
-    try:
+    with (
+        noted_in(problems),
+        as_input_error(csv.Error, path, "not CSV ({error})", "look for a quote that is not closed"),
+    ):
         rows, columns = list(table), table.fieldnames or ()
-    except csv.Error as error:
-        problems.append(f"{path}: not CSV ({error}); look for a quote that is not closed")
-        return {}
-    if "image" not in columns:
-        problems.append(f"{path}: no column 'image' (found {', '.join(columns) or 'nothing'})")
-        return {}
-    return {
-        row["image"]: {name: value for name, value in row.items() if name and name != "image" and value} for row in rows
-    }
+        if "image" not in columns:
+            raise InputError(str(path), f"no column 'image' (found {', '.join(columns) or 'nothing'})")
+        for row in rows:
+            tags[row.pop("image")] = {name: value for name, value in row.items() if name and value}
+    return tags

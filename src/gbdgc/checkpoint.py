@@ -62,7 +62,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             raise ValueError("its description is not an object")
     if metadata.get(_DIGEST) not in (None, content_digest(tensors, metadata[_INFO])):
         another = "take another copy of it, or make it again"
-        raise InputError(str(path), "damaged: its content does not match its digest", another)
+        raise InputError(path, "damaged: its content does not match its digest", another)
     return tensors, info
 
 
@@ -99,7 +99,7 @@ def read_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], list[s
         except InputError as error:
             # `fresh` is there only where a rotation was cut off: then it may be the only whole one.
             problems += [] if name == _FRESH else [str(error)]
-    raise InputError(str(folder), f"no whole checkpoint to resume from ({'; '.join(problems)})", "start a new run")
+    raise InputError(folder, f"no whole checkpoint to resume from ({'; '.join(problems)})", "start a new run")
 
 
 def nest(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -145,7 +145,7 @@ def save_half(model: str | os.PathLike[str], out: Path) -> None:
         for name, tensor in tensors.items()
     }
     if over := [name for name, tensor in halves.items() if tensor.is_floating_point() and not tensor.isfinite().all()]:
-        raise InputError(str(model), f"{over[0]} holds numbers beyond what 16 bits reach", "keep it in 32")
+        raise InputError(model, f"{over[0]} holds numbers beyond what 16 bits reach", "keep it in 32")
     write(out, halves, info)
 
 
@@ -174,9 +174,7 @@ def model_file(path: str | os.PathLike[str]) -> Path:
         for file in (TrainingRun(path).best, path / BEST):
             if file.exists():
                 return file
-    raise InputError(
-        str(path), f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed"
-    )
+    raise InputError(path, f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed")
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, Tensor]]:
@@ -184,11 +182,11 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], d
     path = model_file(path)
     tensors, info = read(path)
     if "build" not in info:
-        raise InputError(str(path), "the state of a run, not a model", f"give the {BEST} beside it")
+        raise InputError(path, "the state of a run, not a model", f"give the {BEST} beside it")
     try:
         network = build_network(**info["build"], style=False, pretrained=False)
         network.load_state_dict(nested("network", tensors))
     except (RuntimeError, TypeError, InputError) as error:
-        raise InputError(str(path), f"made by another version of gbdgc, or damaged ({error})") from error
+        raise InputError(path, f"made by another version of gbdgc, or damaged ({error})") from error
     extras = {name: tensor for name, tensor in tensors.items() if not name.startswith("network/")}
     return network.eval(), info, extras

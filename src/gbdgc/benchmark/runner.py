@@ -143,7 +143,7 @@ def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
         with as_input_error(ValueError, path, "not a result ({error})", "delete it and run the benchmark again"):
             cells.append(json.loads(path.read_text(encoding="utf-8")))
     if not cells:
-        raise InputError(str(folder), "no results yet", "run the benchmark first")
+        raise InputError(folder, "no results yet", "run the benchmark first")
     return cells
 
 
@@ -164,11 +164,8 @@ def finished_cell(task: Task) -> Cell | None:
     if engine is not None and cell.get("engine", engine) != engine:
         changed.append(f"engine: {cell['engine']} then, {engine} now")
     if changed:
-        raise InputError(
-            str(path),
-            f"made with other settings ({', '.join(changed)})",
-            "one table is for one setting: choose another folder of results, or delete it",
-        )
+        advice = "one table is for one setting: choose another folder of results, or delete it"
+        raise InputError(path, f"made with other settings ({', '.join(changed)})", advice)
     return cell
 
 

@@ -76,11 +76,9 @@ def export(
         )
         stdout.print(f"drift: {drift.relative:.3%} of the count (bias {drift.bias:+.3%}) on {drift.images} pictures")
         if int8 and drift.relative > _MAX_DRIFT and not force:
-            raise InputError(
-                str(out),
-                f"not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}",
-                "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force",
-            )
+            reason = f"not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}"
+            advice = "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force"
+            raise InputError(out, reason, advice)
         for part in sorted(folder.iterdir(), key=lambda part: part.suffix == ".xml"):
             part.replace(out.with_suffix(part.suffix))
     stdout.print(f"model: {out}", soft_wrap=True, markup=False)

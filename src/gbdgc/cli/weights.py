@@ -48,7 +48,7 @@ def verify() -> None:
     for path in cached.values():
         _print(path, "damaged" if path in damaged else "intact")
     if damaged:
-        raise InputError(str(damaged[0]), "damaged", "run `gbdgc weights fetch` to have it fetched again")
+        raise InputError(damaged[0], "damaged", "run `gbdgc weights fetch` to have it fetched again")
 
 
 def _print(path: Path, *words: str) -> None:

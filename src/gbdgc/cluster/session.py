@@ -33,11 +33,9 @@ def connected(address: str = LOCAL, *, cores: int | None = None) -> Iterator[Mod
     try:
         ray.init(address, num_cpus=cores, logging_level=logging.ERROR, log_to_driver=False, **options)
     except (ConnectionError, RuntimeError, ValueError) as error:  # no answer, other versions, not an address
-        raise InputError(
-            f"cluster {address}",
-            f"cannot be reached ({str(error).strip().splitlines()[0]})",
-            "`ray status` says what is running; the head and every node need the same versions of Python and Ray",
-        ) from error
+        reason = f"cannot be reached ({str(error).strip().splitlines()[0]})"
+        advice = "`ray status` says what is running; the head and every node need the same versions of Python and Ray"
+        raise InputError(f"cluster {address}", reason, advice) from error
     try:
         yield ray
     finally:

@@ -103,7 +103,7 @@ class Counter:
         if chosen not in ENGINES:
             raise InputError(f"engine {chosen!r}", "there is no such engine", f"choose one of {', '.join(ENGINES)}")
         if made_for is not None and chosen != made_for:
-            raise InputError(str(path), f"made for {made_for}, not for {chosen}", "leave the engine out")
+            raise InputError(path, f"made for {made_for}, not for {chosen}", "leave the engine out")
         if threads is not None and threads < 1:
             raise InputError(f"threads={threads}", "at least one", "leave it out to use all cores")
         if made_for is None and chosen in EXPORT_SUFFIXES:

@@ -218,7 +218,7 @@ def unpack(text: str) -> Description:
 def _reading(path: Path) -> Iterator[None]:
     """Turn whatever a runtime raises about a file into an error that names the file."""
     if not path.is_file():
-        raise InputError(str(path), "no such file")
+        raise InputError(path, "no such file")
     # Each runtime has errors of its own, and they have no common ancestor.
     damaged = as_input_error(Exception, path, "damaged, or of a version this runtime cannot read ({error})")
     foreign, advice = (KeyError, ValueError, SafetensorError), "make it with: gbdgc export WEIGHTS"

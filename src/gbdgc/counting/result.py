@@ -226,9 +226,7 @@ class Result:
                 file.write("x,y,confidence\n")
                 np.savetxt(file, self.points, fmt=["%.1f", "%.1f", "%.3f"], delimiter=",")
         else:
-            raise InputError(
-                str(path), f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz, .csv or .json"
-            )
+            raise InputError(path, f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz, .csv or .json")
         return path
 
     def to_dict(self, *, points: bool = False) -> dict[str, Any]:

@@ -126,11 +126,8 @@ def parse_zones(
         except InputError as error:
             raise InputError(where, f"zone '{name}': {error.reason}", error.next_step) from error
     if not relative and all((np.abs(corners) <= 1).all() for corners in polygons):
-        raise InputError(
-            where,
-            "every zone lies within one pixel",
-            'for coordinates from 0 to 1 write {"relative": true, "zones": ...}',
-        )
+        advice = 'for coordinates from 0 to 1 write {"relative": true, "zones": ...}'
+        raise InputError(where, "every zone lies within one pixel", advice)
     if relative and any((np.abs(corners) > 2).any() for corners in polygons):
         raise InputError(where, "relative coordinates run from 0 to 1, and these look like pixels")
     zones = [

@@ -129,11 +129,8 @@ def convert(
     done, problems = kept | new, [*dataset.problems, *bad]
     if problems and not skip_bad:
         count = "one picture" if len(problems) == 1 else f"{len(problems)} pictures"
-        raise InputError(
-            str(source),
-            f"{count} cannot be converted:{list_problems(problems)}",
-            f"the other {len(done)} are done; mend these, or leave them out (skip_bad), and run it again",
-        )
+        advice = f"the other {len(done)} are done; mend these, or leave them out (skip_bad), and run it again"
+        raise InputError(source, f"{count} cannot be converted:{list_problems(problems)}", advice)
     samples = []
     for sample in dataset:
         if sample.id in done:
@@ -156,7 +153,7 @@ def _refuse_overlap(source: Path, dest: Path, dataset: Dataset) -> None:
     for folder in sorted(folders):
         if target.is_relative_to(folder) or folder.is_relative_to(target):
             raise InputError(
-                str(dest), f"this would write among the source's own files in {folder}", "choose a folder apart"
+                dest, f"this would write among the source's own files in {folder}", "choose a folder apart"
             )
 
 
@@ -217,11 +214,8 @@ def _convert_missing(
                 if (old := before.get(outcome.id)) is not None and old.image != outcome.image:
                     (dest / old.image).unlink(missing_ok=True)
     except (InputError, OSError) as error:
-        raise InputError(
-            "",
-            f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay",
-            "run it again to go on from there",
-        ) from error
+        reason = f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay"
+        raise InputError("", reason, "run it again to go on from there") from error
     return done, problems
 
 

@@ -34,11 +34,8 @@ class LabelFile:
     def __init__(self, folder: Path) -> None:
         kind, reason = looks_like(folder) or ("folder", "")
         if kind not in ("csv", "folder"):
-            raise InputError(
-                str(folder),
-                f"its labels are {READERS[kind].TITLE} already ({reason})",
-                "label in a folder that has pictures only, or none but a CSV of points",
-            )
+            advice = "label in a folder that has pictures only, or none but a CSV of points"
+            raise InputError(folder, f"its labels are {READERS[kind].TITLE} already ({reason})", advice)
         self.folder = folder
         found = csv_points.label_files(folder)
         self.path = only_file(folder, found, "CSV of points") if found else folder / NAME

@@ -66,11 +66,8 @@ def load_dataset(
     problems = [_HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], problem) for problem in problems]
     if problems and not (skip_bad and samples):
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise InputError(
-            str(path),
-            f"{count} while reading it as {READERS[name].TITLE}:{list_problems(problems)}",
-            "nothing is left to use" if skip_bad else "mend these, or leave the bad pictures out (skip_bad)",
-        )
+        advice = "nothing is left to use" if skip_bad else "mend these, or leave the bad pictures out (skip_bad)"
+        raise InputError(path, f"{count} while reading it as {READERS[name].TITLE}:{list_problems(problems)}", advice)
     return Dataset(samples, format=name, problems=problems)
 
 
@@ -80,7 +77,7 @@ def _require_readable(path: Path) -> None:
         if path.is_dir():
             next(path.iterdir(), None)
         elif not path.exists():
-            raise InputError(str(path), "no such file or folder")
+            raise InputError(path, "no such file or folder")
 
 
 def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
@@ -88,7 +85,7 @@ def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
     try:
         entries = list(READERS[name].read(path, problems))
         if not entries and not problems:
-            raise InputError(str(path), f"no picture found as {READERS[name].TITLE}")
+            raise InputError(path, f"no picture found as {READERS[name].TITLE}")
     except InputError as error:
         found = looks_like(path)
         if found is None or found[0] in (name, "folder"):
@@ -105,7 +102,7 @@ def _of_split(entries: Sequence[Entry], split: str | None, path: Path) -> Sequen
     chosen = [entry for entry in entries if entry.split == split]
     if not chosen:
         names = sorted({entry.split or "(no split)" for entry in entries})
-        raise InputError(str(path), f"no sample has the split {split!r}", f"there are: {', '.join(names)}")
+        raise InputError(path, f"no sample has the split {split!r}", f"there are: {', '.join(names)}")
     return chosen
 
 

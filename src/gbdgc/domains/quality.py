@@ -75,11 +75,8 @@ def stability(history: Sequence[ArrayLike]) -> list[EpochStability]:
         if len(labels) == 0:
             raise InputError("", f"history[{epoch}] is empty", "give one label per sample")
         if previous is not None and len(labels) != len(previous):
-            raise InputError(
-                "",
-                f"history[{epoch}] has {len(labels)} labels, the epoch before {len(previous)}",
-                "give the same samples every epoch",
-            )
+            advice = "give the same samples every epoch"
+            raise InputError("", f"history[{epoch}] has {len(labels)} labels, the epoch before {len(previous)}", advice)
         churn = ari = nmi = float("nan")
         if previous is not None:
             churn = float((align_labels(labels, previous) != previous).mean())

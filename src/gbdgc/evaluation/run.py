@@ -142,7 +142,7 @@ def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:
         return dataset, chosen
     if chosen not in (there := dataset.split_sizes()):
         names = ", ".join(name or "no split" for name in there)
-        raise UsageError(str(place), f"no part {chosen!r}; there are: {names}", 'choose one as split, or "all"')
+        raise UsageError(place, f"no part {chosen!r}; there are: {names}", 'choose one as split, or "all"')
     if dataset.problems:
         return load_dataset(place, format, skip_bad=True, split=chosen), chosen
     return dataset.where(chosen), chosen
@@ -158,7 +158,7 @@ def _usual_split(place: Place, dataset: Dataset) -> str:
         return "all"
     there = ", ".join(name or "no split" for name in dataset.split_sizes())
     raise InputError(
-        str(place), f"no labelled test or val part to count; there are: {there}", 'choose one as split, or "all"'
+        place, f"no labelled test or val part to count; there are: {there}", 'choose one as split, or "all"'
     )
 
 

@@ -240,11 +240,8 @@ def _build_backbone(name: str, options: Mapping[str, object]) -> Backbone:
     known = inspect.signature(build).parameters
     if unknown := sorted(given.keys() - known.keys()):
         there = ", ".join(known) or "none"
-        raise InputError(
-            f"model.options.{unknown[0]}",
-            f"{name} has no such option (there are: {there})",
-            f"correct it, or take it out of a preset by model.options.{unknown[0]}=null",
-        )
+        advice = f"correct it, or take it out of a preset by model.options.{unknown[0]}=null"
+        raise InputError(f"model.options.{unknown[0]}", f"{name} has no such option (there are: {there})", advice)
     return build(**given)
 
 

@@ -161,11 +161,8 @@ def fetch(name: str) -> Path:
             except (OSError, InputError, subprocess.SubprocessError) as error:
                 tried.append(str(error))
     attempts = "\n".join(f"  - {attempt}" for attempt in tried)
-    raise InputError(
-        name,
-        f"the ImageNet weights could not be had. Tried:\n{attempts}",
-        "Next: give them as a file (model.weights=PATH), or train from scratch (model.pretrained=false)",
-    )
+    advice = "Next: give them as a file (model.weights=PATH), or train from scratch (model.pretrained=false)"
+    raise InputError(name, f"the ImageNet weights could not be had. Tried:\n{attempts}", advice)
 
 
 def is_intact(name: str) -> bool:
@@ -262,7 +259,7 @@ def _read_encoder(weights: Weights, path: Path) -> dict[str, Tensor]:
     wrong = [name for name, tensor in wanted.items() if name not in found or found[name].shape != tensor.shape]
     if wrong:
         raise InputError(
-            str(path),
+            path,
             f"{len(wrong)} of the encoder's {len(wanted)} tensors are missing or of another shape, "
             f"first {wrong[0]!r}: these are the weights of another network",
         )

@@ -61,9 +61,9 @@ class RunFolder:
         begun = folder is not None and (folder / file).exists()
         if resume is True and not begun:
             missing = folder or Path("runs") / command / name
-            raise InputError(str(missing), "no run to resume", "start it without resuming")
+            raise InputError(missing, "no run to resume", "start it without resuming")
         if begun and not resume:
-            raise InputError(str(folder), "holds a run already", "resume it, or choose another folder")
+            raise InputError(folder, "holds a run already", "resume it, or choose another folder")
         folder = new_run_folder(command, name) if folder is None else make_folder(folder)
         with claim(folder):
             sweep_parts(folder, spare=(CONFIG, *_SETTINGS.values()))
@@ -71,10 +71,10 @@ class RunFolder:
                 compare = changed or partial(changed_keys, settings=cast("Mapping[str, Any]", settings))
                 if differ := compare(folder / file):
                     reason = f"was started with other settings ({', '.join(differ)})"
-                    raise InputError(str(folder), reason, "resume with the same ones, or start a new run")
+                    raise InputError(folder, reason, "resume with the same ones, or start a new run")
             else:
                 if strange := next((product for product in products if (folder / product).exists()), None):
-                    raise InputError(str(folder), f"has a {strange} that is not of a run", "choose another folder")
+                    raise InputError(folder, f"has a {strange} that is not of a run", "choose another folder")
                 write_environment(folder)
                 # Last: where it is, a run has begun and may be resumed.
                 if isinstance(settings, Mapping):

@@ -32,7 +32,7 @@ class Journal:
         whole = self._whole(content)
         rows = self._parse(whole)
         if self.columns is not None and rows and list(rows[0]) != self.columns:
-            raise InputError(str(self.path), "its columns are not those of this run", "start a new run")
+            raise InputError(self.path, "its columns are not those of this run", "start a new run")
         if whole != content:
             with atomic_write(self.path) as file:
                 file.write(whole)

@@ -66,11 +66,11 @@ class TrainingRun:
         damaged, foreign = (YAMLError, OmegaConfBaseException, UnicodeDecodeError), "not the folder of a training"
         advice = "give the one that `gbdgc train` printed"
         if not (self.folder / CONFIG).exists():
-            raise InputError(str(self.folder), f"{foreign} (it has no {CONFIG})", advice)
+            raise InputError(self.folder, f"{foreign} (it has no {CONFIG})", advice)
         with as_input_error(damaged, self.folder, f"{foreign} (its {CONFIG} cannot be read: {{error}})", advice):
             config: Any = OmegaConf.to_container(OmegaConf.load(self.folder / CONFIG))
         if not (isinstance(config, dict) and {"data", "train", "discovery"} <= config.keys()):
-            raise InputError(str(self.folder), f"{foreign} (its {CONFIG} has none of a training's settings)", advice)
+            raise InputError(self.folder, f"{foreign} (its {CONFIG} has none of a training's settings)", advice)
         return config
 
     @cached_property

@@ -158,4 +158,4 @@ def _refuse_leftovers(folder: Path, number: int) -> None:
     strangers = sorted(path.name for path in folder.glob("images/*") if path.name not in expected)
     if strangers:
         reason = f"has other pictures, such as {strangers[0]}"
-        raise InputError(str(folder / "images"), reason, "choose another folder")
+        raise InputError(folder / "images", reason, "choose another folder")

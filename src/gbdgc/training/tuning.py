@@ -84,9 +84,7 @@ def tune(
     """
     pictures = load_training_part(data, DataConfig(format=format, split=split))
     if len(pictures) < MIN_TO_TUNE:
-        raise InputError(
-            os.fspath(data), f"{len(pictures)} labelled pictures", f"label at least {MIN_TO_TUNE}, better twenty"
-        )
+        raise InputError(data, f"{len(pictures)} labelled pictures", f"label at least {MIN_TO_TUNE}, better twenty")
     model = checkpoint.model_file(start)
     settings = {"data": os.fspath(Path(data).resolve()), "start": os.fspath(model), "steps": steps, "seed": seed}
     with RunFolder.open("tune", Path(data).resolve().stem, settings, out, changed=lambda file: []) as run:

@@ -111,7 +111,7 @@ def _scheme(source: str | int | Path) -> str | None:
 
 def _checked_file(path: Path) -> Path:
     if not path.is_file():
-        raise InputError(str(path), "not a file" if path.exists() else "no such file")
+        raise InputError(path, "not a file" if path.exists() else "no such file")
     if path.stat().st_size == 0:
-        raise InputError(str(path), "the file is empty", "copy it again from where it came")
+        raise InputError(path, "the file is empty", "copy it again from where it came")
     return path

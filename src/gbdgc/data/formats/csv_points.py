@@ -118,7 +118,7 @@ def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
     first = _first_row(text)
     columns = _columns(first)
     if columns is None:
-        raise InputError(str(file), f"no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
+        raise InputError(file, f"no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
     has_header = not (is_number(first[columns["x"]]) or not first[columns["x"]].strip())
     pictures: dict[str, _Picture] = {}
     for line, row in _rows(file, text):

@@ -29,7 +29,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of every split."""
     folders = _folders(path)
     if not folders:
-        raise InputError(str(path), "no train, val or test folder with images/ and gt/ in it")
+        raise InputError(path, "no train, val or test folder with images/ and gt/ in it")
     for folder in folders:
         split = folder.absolute().name
         tags = _read_tags(folder / "image_labels.txt", problems)

@@ -42,7 +42,7 @@ def read_variable(path: Path, name: str) -> Any:
         found = ", ".join(map(repr, sorted(variables))) or "nothing"
         guess = _guess(variables)
         hint = f": this looks like {guess[0]}; read it as {guess[1]}" if guess else ""
-        raise InputError(str(path), f"no {name!r} (found {found}){hint}")
+        raise InputError(path, f"no {name!r} (found {found}){hint}")
     return variables[name]
 
 
@@ -58,7 +58,7 @@ def _guess(variables: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _read(path: Path) -> dict[str, Any]:
     if not is_file(path):
-        raise InputError(str(path), "no such label file")
+        raise InputError(path, "no such label file")
     # Whatever a parser trips over: ValueError, KeyError, StopIteration, struct.error, zlib.error, h5py's own ...
     with as_input_error(Exception, path, "not a .mat file, or a damaged one ({error})", "copy it again"):
         return _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)

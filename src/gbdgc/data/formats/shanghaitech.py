@@ -35,7 +35,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of every ``train_data`` and ``test_data`` under the path."""
     halves = _halves(path)
     if not any(map(_label_folder, halves)):
-        raise InputError(str(path), "no train_data or test_data folder with images/ and ground-truth/ in it")
+        raise InputError(path, "no train_data or test_data folder with images/ and ground-truth/ in it")
     for half in halves:
         labels = _label_folder(half)
         if labels is None:
@@ -80,7 +80,7 @@ def _heads(label: Path) -> Any:
     while isinstance(info, list) and len(info) == 1:
         info = info[0]
     if not isinstance(info, dict) or "location" not in info:
-        raise InputError(str(label), "'image_info' has no field 'location'")
+        raise InputError(label, "'image_info' has no field 'location'")
     return info["location"]
 
 
@@ -95,7 +95,7 @@ def _read_tags(path: Path, problems: list[str]) -> dict[str, Mapping[str, str]]:
     ):
         rows, columns = list(table), table.fieldnames or ()
         if "image" not in columns:
-            raise InputError(str(path), f"no column 'image' (found {', '.join(columns) or 'nothing'})")
+            raise InputError(path, f"no column 'image' (found {', '.join(columns) or 'nothing'})")
         for row in rows:
             tags[row.pop("image")] = {name: value for name, value in row.items() if name and value}
     return tags

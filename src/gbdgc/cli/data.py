@@ -180,7 +180,7 @@ def show(
     """
     from gbdgc.cli.data_tables import histogram_table, summary_table
     from gbdgc.data import load_dataset
-    from gbdgc.data.contact_sheet import Bar, Group, Section, write_contact_sheet
+    from gbdgc.data.contact_sheet import Group, Section, write_contact_sheet
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.data.statistics import across_counts, histogram, summarise_splits, tag_counts
     from gbdgc.progress import stdout
@@ -204,7 +204,7 @@ def show(
         data.resolve().name,
         facts,
         [Section("Pictures", f"{part} from the emptiest to the fullest", [Group([each]) for each in chosen])],
-        bars=[Bar(each.label, each.images) for each in bins],
+        bars=bins,
         max_pixels=max_pixels,
     )
     if as_json:

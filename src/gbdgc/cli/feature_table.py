@@ -51,9 +51,12 @@ def _id_columns(names: Sequence[str]) -> list[int]:
 
 def _read_numpy(path: Path) -> FeatureTable:
     """An array; of an archive the only one with two axes, and `ids` if there is that."""
-    loaded = _load_numpy(path)
-    if isinstance(loaded, np.ndarray):
-        return _numbered(loaded)
+    broken = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+    with as_input_error(broken, path, "not a file of plain NumPy arrays ({error})", "write it with numpy.save"):
+        file = np.load(path, allow_pickle=False)  # what is in the file decides, not how it is called
+        loaded = {} if isinstance(file, np.ndarray) else dict(file)
+    if isinstance(file, np.ndarray):
+        return _numbered(file)
     ids = loaded.pop("ids", None)
     tables = [array for array in loaded.values() if array.ndim == 2]
     if len(tables) != 1:
@@ -65,14 +68,6 @@ def _read_numpy(path: Path) -> FeatureTable:
     if ids.shape != (len(features),):
         raise InputError(path, f"ids of shape {ids.shape} for {len(features)} rows", "save one id per row")
     return FeatureTable([str(name) for name in ids], features)
-
-
-def _load_numpy(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
-    """The array, or all arrays by name: what is in the file decides, not how it is called."""
-    broken = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
-    with as_input_error(broken, path, "not a file of plain NumPy arrays ({error})", "write it with numpy.save"):
-        loaded = np.load(path, allow_pickle=False)
-        return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
 
 
 def _read_csv(path: Path) -> FeatureTable:

@@ -17,15 +17,10 @@ _RETRIES = 3
 def benchmark_on_cluster(
     name: str, settings: Settings, *, cluster: str = LOCAL, cores: int = 1, gpus: float = 0
 ) -> list[Cell]:
-    """Run the cells that are missing side by side, and return all of them.
+    """Run the cells that are missing side by side, each training on so many cores and GPUs, and return all of them.
 
-    Cells that share a training are one task. Data, results and runs must lie in folders that every node has.
-
-    Parameters
-    ----------
-    name, settings : as for `gbdgc.benchmark.run_benchmark`.
-    cluster : "local" for this machine alone, "auto", or HOST:PORT of a cluster's head.
-    cores, gpus : what each training is given.
+    Cells that share a training are one task. Data, results and runs must lie in folders that every node has. The
+    cluster is "local" for this machine alone, "auto", or HOST:PORT of its head.
     """
     settings = replace(
         settings,

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -29,6 +29,7 @@ _OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
 """What a model's file says of how its pictures are to be shown to it."""
 
 
+@dataclass(eq=False, repr=False)
 class Counter:
     """Count people in pictures.
 
@@ -46,34 +47,26 @@ class Counter:
     info : what else the model's file says about it.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        trust: Trust | None = None,
-        conformal: Conformal | None = None,
-        max_side: int | None = None,
-        test_scale: float = 1.0,
-        descriptor_size: int = 224,
-        tile: int = tiling.TILE,
-        batch: int = 1,
-        max_pixels: int = MAX_PIXELS,
-        info: dict[str, Any] | None = None,
-    ) -> None:
-        if max_side is not None and max_side < 1:
-            raise InputError(f"max_side={max_side}", "a side has at least one pixel", "give None to count at full size")
-        if test_scale <= 0:
-            raise InputError(f"test_scale={test_scale}", "a size is above 0", "give 1 to count pictures as they are")
-        self.engine = engine
-        self.trust = trust
-        self.conformal = conformal
-        self.max_side = max_side
-        self.test_scale = test_scale
-        self.descriptor_size = descriptor_size
-        self.tile = tiling.check_tile(tile)
-        self.batch = batch
-        self.max_pixels = max_pixels
-        self.info = info or {}
+    engine: Engine
+    _: KW_ONLY
+    trust: Trust | None = None
+    conformal: Conformal | None = None
+    max_side: int | None = None
+    test_scale: float = 1.0
+    descriptor_size: int = 224
+    tile: int = tiling.TILE
+    batch: int = 1
+    max_pixels: int = MAX_PIXELS
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tile = tiling.check_tile(self.tile)
+        if self.max_side is not None and self.max_side < 1:
+            advice = "give None to count at full size"
+            raise InputError(f"max_side={self.max_side}", "a side has at least one pixel", advice)
+        if self.test_scale <= 0:
+            advice = "give 1 to count pictures as they are"
+            raise InputError(f"test_scale={self.test_scale}", "a size is above 0", advice)
 
     @classmethod
     def load(

@@ -34,7 +34,7 @@ def load_dataset(
     split: str | None = None,
     point: BoxPoint = "head",
 ) -> Dataset:
-    """Read a labelled data set, or a folder of pictures without labels.
+    """Read a labelled data set, or a folder of pictures without labels; an `InputError` lists all that is wrong.
 
     Parameters
     ----------
@@ -46,11 +46,6 @@ def load_dataset(
     split : read only the samples of that split, such as "train".
     point : where labels are boxes, the point that stands for a person: "head", a fifteenth of the box below the middle
         of its top edge, or "centre".
-
-    Raises
-    ------
-    InputError
-        When anything is wrong: the message lists all problems, not only the first.
     """
     path = Path(path)
     _require_readable(path)

@@ -40,7 +40,7 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
 
     def fit(self, X: ArrayLike, y: Any = None, *, previous_labels: ArrayLike | None = None) -> Self:
         """Find the domains; see `GranularBallDomains.fit`."""
-        _, asked = self._fit(X, previous_labels, cluster_distinct)
+        asked = self._fit(X, previous_labels, cluster_distinct)
         inputs.warn_if_fewer(self.n_domains_, asked)
         return self
 

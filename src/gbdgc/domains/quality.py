@@ -28,13 +28,7 @@ class CountSeparation:
 
 
 def count_separation(labels: ArrayLike, counts: ArrayLike) -> CountSeparation:
-    """Measure whether domains are density regimes: the spread of their median counts.
-
-    Parameters
-    ----------
-    labels : domain of each sample.
-    counts : true count of each sample.
-    """
+    """Measure whether domains are density regimes: the spread of their median counts, from each sample's two."""
     domains, people = as_labels(labels, "labels"), np.asarray(counts, dtype=np.float64)
     if people.shape != domains.shape:
         raise InputError("", f"counts has shape {people.shape} for {len(domains)} labels", "give one count per sample")

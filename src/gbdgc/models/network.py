@@ -47,16 +47,10 @@ class Output(NamedTuple):
 
 
 class Network(nn.Module):
-    """Two branches on any backbone.
+    """Two branches on any backbone, which gives the fused feature F.
 
-    Parameters
-    ----------
-    backbone : what gives the fused feature F.
-    dim : channels d of the semantic and the style map.
-    codewords : size M_c of the codebook.
-    codebook : re-encode the semantic map; without, it goes to the head as it is.
-    style : have a style branch, which training computes and evaluation does not.
-    dropout : share of whole channels of both maps dropped in training.
+    The semantic and the style map have ``dim`` channels, of which training drops a share (``dropout``). Without the
+    codebook of ``codewords`` the semantic map goes to the head as it is. Only training computes the style branch.
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gbdgc.server.limits import Limits, Refusal
@@ -30,14 +31,14 @@ class GivenUp(Exception):
     """Ends work that nobody waits for; no thread can be stopped from outside."""
 
 
+@dataclass
 class Quota:
     """So much of something at one time, in all and for each client."""
 
-    def __init__(self, most: int, most_per_client: int) -> None:
-        self.most = most
-        self.most_per_client = most_per_client
-        self.taken = 0
-        self._by_client: Counter[str] = Counter()
+    most: int
+    most_per_client: int
+    taken: int = 0
+    _by_client: Counter[str] = field(default_factory=Counter)
 
     def take(self, client: str, amount: int = 1) -> bool:
         """Take an amount, if the client may have it."""

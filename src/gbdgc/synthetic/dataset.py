@@ -7,7 +7,7 @@ A source data set mixes several domains. The pictures do not say which is which;
 import csv
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import BytesIO
@@ -84,7 +84,9 @@ def draw_dataset(
             pass
     for split in splits:
         folder = dest / f"{split}_data"
-        _write_tags(folder, (order for order in orders if order.folder == folder))
+        rows = [[f"IMG_{order.number}.jpg", order.domain.name] for order in orders if order.folder == folder]
+        with atomic_write(folder / "tags.csv", "w") as file:
+            csv.writer(file, lineterminator="\n").writerows([["image", "domain"], *rows])
     return dest
 
 
@@ -143,13 +145,6 @@ def _shanghaitech_labels(points: NDArray[np.float32]) -> bytes:
     # The header that scipy writes tells the time, and so would differ from run to run.
     content: bytes = buffer.getvalue()
     return _MAT_HEADER.ljust(_MAT_HEADER_SIZE) + content[_MAT_HEADER_SIZE:]
-
-
-def _write_tags(folder: Path, orders: Iterable[_Order]) -> None:
-    with atomic_write(folder / "tags.csv", "w") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["image", "domain"])
-        writer.writerows([f"IMG_{order.number}.jpg", order.domain.name] for order in orders)
 
 
 def _refuse_leftovers(folder: Path, number: int) -> None:

@@ -1,6 +1,5 @@
 """`tune`: a model fitted to one camera by a few labelled pictures of it, where that makes it better."""
 
-import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from gbdgc.data import Dataset
 from gbdgc.errors import InputError
 from gbdgc.evaluation import Row, Unreadable, count_rows, doubt, errors, save_calibrated
 from gbdgc.evaluation.counting import WHOLE
-from gbdgc.files import atomic_write
+from gbdgc.files import write_json
 from gbdgc.progress import stderr
 from gbdgc.runs import RunFolder
 from gbdgc.training.run import train
@@ -102,8 +101,7 @@ def tune(
             "chosen": chosen,
             "errors": {way: errors(counted, seed=seed) for way, counted in rows.items()},
         }
-        with atomic_write(run.path / "summary.json", "w") as file:
-            json.dump(summary, file, indent=2)
+        write_json(run.path / "summary.json", summary)
     return Tuning(run.path, chosen, tuned, summary, doubt(rows[chosen]))
 
 

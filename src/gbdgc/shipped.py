@@ -7,8 +7,7 @@ from gbdgc.errors import InputError
 
 WEIGHTS = Path(__file__).parent / "weights"
 DEFAULT = "default"
-_BUNDLED = "bundled"
-"""The stem of the default model's file; every other model is named as its file is."""
+_BUNDLED = "bundled"  # the stem of the default model's file; every other model is named as its file is
 
 
 def shipped_models() -> dict[str, Path]:

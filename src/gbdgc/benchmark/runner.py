@@ -24,8 +24,7 @@ from gbdgc.runs import TrainingRun
 if TYPE_CHECKING:
     from gbdgc.config import Config
 
-_OF_THE_CELL = ("name", "data.source", "train.seed")
-"""Settings that a cell has under names of its own."""
+_OF_THE_CELL = ("name", "data.source", "train.seed")  # settings that a cell has under names of its own
 
 
 class Interrupted(Exception):

@@ -10,8 +10,7 @@ from gbdgc.benchmark.runner import Task, finished_cell, plan_benchmark, run_cell
 from gbdgc.cluster.session import LOCAL, connected
 from gbdgc.progress import progress_bar, stderr
 
-_RETRIES = 3
-"""How many times a cell is resumed from its last checkpoint whose worker or node was lost."""
+_RETRIES = 3  # how many times a cell is resumed from its last checkpoint whose worker or node was lost
 
 
 def benchmark_on_cluster(

@@ -12,8 +12,7 @@ from gbdgc.errors import InputError, as_input_error, install_advice
 LOCAL = "local"
 """The address that stands for a cluster of this machine alone, started for the call and ended with it."""
 
-_OBJECT_STORE_BYTES = 100_000_000
-"""Only names and totals travel between processes; pictures never do."""
+_OBJECT_STORE_BYTES = 100_000_000  # only names and totals travel between processes; pictures never do
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from gbdgc.data.images import IMAGE_SUFFIXES
 from gbdgc.errors import InputError, as_input_error, install_advice
 from gbdgc.files import atomic_write, natural_order
 
-_OBJECT_STORES = frozenset({"s3", "gcs", "abfs"})
-"""Where a file appears when it is complete, and not before."""
+_OBJECT_STORES = frozenset({"s3", "gcs", "abfs"})  # where a file appears when it is complete, and not before
 
 
 class Place(NamedTuple):

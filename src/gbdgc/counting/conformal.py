@@ -26,16 +26,12 @@ MIN_PICTURES = 20
 """Fewer have no picture beyond their 5 % quantiles."""
 OFFSET = 5.0
 """People added to both counts of a ratio: 2 for 1 is not a crowd counted twice over."""
-_FLOOR = 0.02
-"""Added to |y|: a count that is right by chance has no logarithm."""
-_RIDGE = 5.0
-"""Holds the weights of the features near 0 where there are few pictures."""
+_FLOOR = 0.02  # added to |y|: a count that is right by chance has no logarithm
+_RIDGE = 5.0  # holds the weights of the features near 0 where there are few pictures
 _FOLDS = 10
 _TAILS = (-1, 1)
-_ENOUGH = 10
-"""Pictures that say more of errors than chance."""
-_REACH = 2.5
-"""Standard deviations within which a feature is believed; the scale does not grow or shrink beyond."""
+_ENOUGH = 10  # pictures that say more of errors than chance
+_REACH = 2.5  # standard deviations within which a feature is believed; the scale does not grow or shrink beyond
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]

@@ -22,8 +22,7 @@ from gbdgc.errors import InputError
 from gbdgc.shipped import find_model
 
 _FINE_PIXELS = 16_000_000
-_COARSE_STRIDE = 4
-"""Over so many pixels a result keeps its density at this stride: a sixteenth of the memory."""
+_COARSE_STRIDE = 4  # over so many pixels a result keeps its density at this stride: a sixteenth of the memory
 
 _OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
 """What a model's file says of how its pictures are to be shown to it."""

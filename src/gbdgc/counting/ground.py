@@ -13,8 +13,7 @@ Floats = NDArray[np.float64]
 CROWDING = ((2.0, "green"), (4.0, "yellow"), (5.0, "orange"), (math.inf, "red"))
 """People per square metre up to which a level goes, as crowd safety has it: free, dense, full, dangerous."""
 
-_CELLS = 512
-"""Along the longer side: finer cells would not change an area."""
+_CELLS = 512  # along the longer side: finer cells would not change an area
 _FARTHEST = 100_000
 _NEXT_STEP = (
     "give four corners in order around a patch of ground, and in metres the two sides of a rectangle, or four sides in "

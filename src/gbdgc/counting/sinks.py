@@ -32,8 +32,7 @@ FILES = ("overlay", "density", "points")
 _COLUMNS_BEFORE_ZONES = ("source", "time", "clock", "count", "low", "high", "smoothed")
 _COLUMNS_AFTER_ZONES = ("width", "height", "domain", "novelty", "warnings", "milliseconds", *FILES)
 _VIDEO_COLUMNS = ("source", "frames", "seconds", "dropped", "mean", "highest")
-_SAME = ("weights", "zones", "every", "seconds", "tile")
-"""Settings that must not change within one table."""
+_SAME = ("weights", "zones", "every", "seconds", "tile")  # settings that must not change within one table
 
 _MOST_BYTES = 120
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\udc80-\udcff]+')

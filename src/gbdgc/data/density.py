@@ -16,10 +16,8 @@ from gbdgc.errors import InputError
 Density = NDArray[np.float32]
 """People per cell, rows x columns."""
 
-_ADAPTIVE_REACH = 3.0
-"""An adaptive window ends so many sigmas from its head."""
-_SMALLEST_SIGMA = 0.5
-"""Two labels on one head have a distance of zero, and a Gaussian needs some width."""
+_ADAPTIVE_REACH = 3.0  # an adaptive window ends so many sigmas from its head
+_SMALLEST_SIGMA = 0.5  # two labels on one head have a distance of zero, and a Gaussian needs some width
 
 
 def density_map(

@@ -12,8 +12,7 @@ Statistic = Callable[..., Any]
 
 DRAWS = 2000
 COVERAGE = 0.95
-_CHUNK = 4_000_000
-"""Resampled values held at once: some tens of megabytes."""
+_CHUNK = 4_000_000  # resampled values held at once: some tens of megabytes
 
 
 class Estimate(NamedTuple):

@@ -15,8 +15,7 @@ from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 from gbdgc.report.pictures import levels_on_one_scale
 
-_WIDTH = 2.6
-"""Inches of a picture: five of them fill the width of a page."""
+_WIDTH = 2.6  # inches of a picture: five of them fill the width of a page
 _FORMATS = ("png", "pdf")
 
 

@@ -16,8 +16,7 @@ from gbdgc.runs import Domains
 COLOURS = 10
 """How many colours for domains the style sheet has; more domains begin again with the first."""
 
-_STRIP = Margins(8, 14, 8, 54)
-"""Of the figures that stand above each other over one axis of epochs."""
+_STRIP = Margins(8, 14, 8, 54)  # of the figures that stand above each other over one axis of epochs
 
 
 def colour(domain: int | None) -> str:

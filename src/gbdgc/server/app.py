@@ -27,8 +27,7 @@ from gbdgc.server.work import WorkQueue
 
 log = logging.getLogger("uvicorn.error")
 
-_LARGE_PIXELS = 2_000_000
-"""After a larger picture memory is given back; after a smaller one the next will want it."""
+_LARGE_PIXELS = 2_000_000  # after a larger picture memory is given back; after a smaller one the next will want it
 
 _HEADERS = {
     "Content-Security-Policy": (

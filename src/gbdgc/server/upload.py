@@ -17,8 +17,7 @@ from gbdgc.server.limits import Limits, Refusal
 _FIELDS = ("image", "zones", "overlay", "density", "points")
 _SWITCH = {"true": True, "1": True, "false": False, "0": False, "": False}
 _FIELD_BYTES = 256_000
-_FIRST_SECONDS = 5.0
-"""So long a body may take whatever its size, before the least rate applies."""
+_FIRST_SECONDS = 5.0  # so long a body may take whatever its size, before the least rate applies
 _EXAMPLE = "send it as curl does: curl -F image=@street.jpg ADDRESS/v1/count"
 
 

@@ -16,8 +16,7 @@ from gbdgc.synthetic.scene import Scene, compose
 from gbdgc.synthetic.solids import LEVELS, PARTS
 from gbdgc.synthetic.sprites import Atlas, atlas
 
-_COARSE = 8
-"""Light changes slowly: it is computed for one pixel in so many each way."""
+_COARSE = 8  # light changes slowly: it is computed for one pixel in so many each way
 
 
 def draw_scene(

@@ -27,14 +27,12 @@ from gbdgc.training.state import load_training_part
 MIN_TO_TUNE = 5
 START = "as it is"
 _FACTOR, _HEAD, _ALL = "one factor", "head and decoder", "all layers"
-_ENOUGH_FOR_ALL = 20
-"""Pictures from which on the encoder may learn too."""
+_ENOUGH_FOR_ALL = 20  # pictures from which on the encoder may learn too
 _ENCODER_RATE = 1e-4
 _FOLDS = 3
 _STEPS = 120
 _FACTORS = 0.2, 5.0
-_LEAST_GAIN = 0.02
-"""As a share of the error: less is not worth another model."""
+_LEAST_GAIN = 0.02  # as a share of the error: less is not worth another model
 
 Place = str | os.PathLike[str]
 

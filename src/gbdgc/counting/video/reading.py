@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 _WAITING = 4
 _LONGEST_PAUSE = 30.0
 _STOP_SECONDS = 2.0
-_ROUNDING = 1e-3
-"""Many containers round timestamps to a millisecond."""
+_ROUNDING = 1e-3  # many containers round timestamps to a millisecond
 
 _log = logging.getLogger(__name__)
 

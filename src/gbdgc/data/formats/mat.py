@@ -22,11 +22,9 @@ _NUMBERS = dict(
     zip((1, 2, 3, 4, 5, 6, 7, 9, 12, 13), ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8", "i8", "u8"), strict=True)
 )
 """The types of elements."""
-_CELL, _STRUCT, _NUMERIC = 1, 2, range(6, 16)
-"""The classes of arrays."""
+_CELL, _STRUCT, _NUMERIC = 1, 2, range(6, 16)  # the classes of arrays
 _MOST_ARRAYS = 200
-_MOST_BYTES = 1 << 27
-"""What no label file comes near: a picture of a hundred thousand heads is 1.6 MB."""
+_MOST_BYTES = 1 << 27  # what no label file comes near: a picture of a hundred thousand heads is 1.6 MB
 
 _LOOKS_LIKE = {
     frozenset({"annPoints", "annBoxes"}): ("NWPU-Crowd", "nwpu"),

@@ -99,8 +99,8 @@ def run_cell(task: Task) -> Cell:
     """Train what a cell needs, or resume that, measure it and write the result."""
     from gbdgc.evaluation.run import SELECTION
 
-    config = task.config
-    run = _trained(config, task.run_folder)
+    run = _trained(task.config, task.run_folder)
+    config = task.config  # anew, as a training settles in its own what is left to the machine
     cell: Cell = {
         "benchmark": task.benchmark,
         "source": task.job.source,

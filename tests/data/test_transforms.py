@@ -116,9 +116,7 @@ def test_crops_that_tile_a_picture_share_out_its_heads(points, column, row):
     image = np.zeros((60, 60, 3), np.uint8)
     spans = [(0, column), (column, 60 - column)], [(0, row), (row, 60 - row)]
     heads = sum(
-        len(crop(image, points, left, top, width, height)[1])
-        for left, width in spans[0]
-        for top, height in spans[1]
+        len(crop(image, points, left, top, width, height)[1]) for left, width in spans[0] for top, height in spans[1]
     )
     assert heads == len(points)
 

@@ -97,5 +97,6 @@ def _read_tags(path: Path, problems: list[str]) -> dict[str, Mapping[str, str]]:
         if "image" not in columns:
             raise InputError(path, f"no column 'image' (found {', '.join(columns) or 'nothing'})")
         for row in rows:
-            tags[row.pop("image")] = {name: value for name, value in row.items() if name and value}
+            image = row.pop("image")
+            tags[image] = {name: value for name, value in row.items() if name and value}
     return tags

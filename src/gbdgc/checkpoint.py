@@ -42,29 +42,27 @@ def write(path: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) ->
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return what ``write`` wrote, to the bit; older files have no digest, and are taken as they are."""
-    try:
+    damaged, reason = (
+        (SafetensorError, OSError, ValueError, RecursionError),
+        "damaged or not a safetensors file ({error})",
+    )
+    advice = f"give the {BEST} of a run"
+    if path.suffix in _PICKLES:
+        reason = "a PyTorch file, which could run code and is never loaded"
+    with (
+        as_input_error(damaged, path, reason, advice if path.suffix in _PICKLES else ""),
+        as_input_error(FileNotFoundError, path, "no such file"),
+        as_input_error(KeyError, path, "a safetensors file, but not one of gbdgc's", advice),
+    ):
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         info = json.loads(metadata[_INFO])
         if not isinstance(info, dict):
             raise ValueError("its description is not an object")
-    except FileNotFoundError as error:
-        raise InputError(str(path), "no such file") from error
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        if path.suffix in _PICKLES:
-            raise InputError(
-                str(path), "a PyTorch file, which could run code and is never loaded", f"give the {BEST} of a run"
-            ) from error
-        raise InputError(str(path), f"damaged or not a safetensors file ({error})") from error
-    except KeyError as error:
-        raise InputError(
-            str(path), "a safetensors file, but not one of gbdgc's", f"give the {BEST} of a run"
-        ) from error
     if metadata.get(_DIGEST) not in (None, content_digest(tensors, metadata[_INFO])):
-        raise InputError(
-            str(path), "damaged: its content does not match its digest", "take another copy of it, or make it again"
-        )
+        another = "take another copy of it, or make it again"
+        raise InputError(path, "damaged: its content does not match its digest", another)
     return tensors, info
 
 
@@ -101,7 +99,7 @@ def read_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], list[s
         except InputError as error:
             # `fresh` is there only where a rotation was cut off: then it may be the only whole one.
             problems += [] if name == _FRESH else [str(error)]
-    raise InputError(str(folder), f"no whole checkpoint to resume from ({'; '.join(problems)})", "start a new run")
+    raise InputError(folder, f"no whole checkpoint to resume from ({'; '.join(problems)})", "start a new run")
 
 
 def nest(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -147,7 +145,7 @@ def save_half(model: str | os.PathLike[str], out: Path) -> None:
         for name, tensor in tensors.items()
     }
     if over := [name for name, tensor in halves.items() if tensor.is_floating_point() and not tensor.isfinite().all()]:
-        raise InputError(str(model), f"{over[0]} holds numbers beyond what 16 bits reach", "keep it in 32")
+        raise InputError(model, f"{over[0]} holds numbers beyond what 16 bits reach", "keep it in 32")
     write(out, halves, info)
 
 
@@ -176,9 +174,7 @@ def model_file(path: str | os.PathLike[str]) -> Path:
         for file in (TrainingRun(path).best, path / BEST):
             if file.exists():
                 return file
-    raise InputError(
-        str(path), f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed"
-    )
+    raise InputError(path, f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed")
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, Tensor]]:
@@ -186,11 +182,11 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], d
     path = model_file(path)
     tensors, info = read(path)
     if "build" not in info:
-        raise InputError(str(path), "the state of a run, not a model", f"give the {BEST} beside it")
+        raise InputError(path, "the state of a run, not a model", f"give the {BEST} beside it")
     try:
         network = build_network(**info["build"], style=False, pretrained=False)
         network.load_state_dict(nested("network", tensors))
     except (RuntimeError, TypeError, InputError) as error:
-        raise InputError(str(path), f"made by another version of gbdgc, or damaged ({error})") from error
+        raise InputError(path, f"made by another version of gbdgc, or damaged ({error})") from error
     extras = {name: tensor for name, tensor in tensors.items() if not name.startswith("network/")}
     return network.eval(), info, extras

@@ -167,7 +167,7 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
     overridden = {item.split("=", 1)[0]: item for item in overrides}
     for key in keys:
         if advice := _unknown(key):
-            raise InputError(str(path), *advice)
+            raise InputError(path, *advice)
     for key in overridden:
         if advice := _unknown(key):
             raise UsageError("", *advice)
@@ -222,7 +222,7 @@ def find_config(source: str | os.PathLike[str]) -> Path:
         return found[str(source)]
     close = difflib.get_close_matches(str(source), found, 1)
     hint = f"did you mean {close[0]}?" if close else f"presets: {', '.join(found)}"
-    raise UsageError(str(source), "no such file and no such preset", hint)
+    raise UsageError(source, "no such file and no such preset", hint)
 
 
 def presets() -> dict[str, Path]:

@@ -31,17 +31,11 @@ class Describable(Protocol):
 
 
 def channel_statistics(levels: Iterable[Tensor]) -> Tensor:
-    r"""Mean and standard deviation over positions of every channel of every level.
+    r"""Mean and standard deviation over positions of every channel of every level (B, C_l, H_l, W_l).
 
     .. math:: z_i = [\mu_i^{(1)}, \sigma_i^{(1)}, \ldots, \mu_i^{(L)}, \sigma_i^{(L)}]
 
-    Parameters
-    ----------
-    levels : feature maps (B, C_l, H_l, W_l).
-
-    Returns
-    -------
-    (B, 2 * sum of C_l); sigma is the root of the unbiased variance + 1e-5.
+    Returns (B, 2 * sum of C_l); sigma is the root of the unbiased variance + 1e-5.
     """
     statistics: list[Tensor] = []
     for level_BCHW in levels:
@@ -53,17 +47,10 @@ def channel_statistics(levels: Iterable[Tensor]) -> Tensor:
 def describe(
     network: Describable, batches: Iterable[tuple[Sequence[str], Tensor]], levels: Levels = "encoder"
 ) -> tuple[list[str], NDArray[np.float32]]:
-    """Describe every image of a data set by channel statistics, in evaluation mode and without gradients.
+    """Describe images by channel statistics; return their ids in the order they came, and one row of float32 for each.
 
-    Parameters
-    ----------
-    network : left in the mode (training or evaluation) it was in.
-    batches : pairs of sample ids and normalised images (B, 3, H, W), on the network's device.
-    levels : where the statistics are taken; ``encoder`` computes nothing beyond the encoder.
-
-    Returns
-    -------
-    The ids in the order they came, and one row of float32 for each.
+    Batches are sample ids and normalised images (B, 3, H, W) on the network's device, which is in evaluation mode
+    meanwhile. The level ``encoder`` computes nothing beyond the encoder.
     """
     ids: list[str] = []
     rows: list[NDArray[np.float32]] = []

@@ -5,21 +5,15 @@ from contextlib import contextmanager
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used.
-
-    Parameters
-    ----------
-    thing : what is wrong: a file, a setting, a source; empty where the reason names it.
-    reason : why it cannot be used.
-    next_step : what to do about it, where there is something to do.
+    """Something the user gave cannot be used: the thing (empty where the reason names it), why, and what to do.
 
     The command line and the service render the three parts; nothing else may take the text apart again. Everything
     else that is raised is a bug.
     """
 
-    def __init__(self, thing: str, reason: str = "", next_step: str = "") -> None:
-        super().__init__(thing, reason, next_step)
-        self.thing, self.reason, self.next_step = thing, reason, next_step
+    def __init__(self, thing: object, reason: str = "", next_step: str = "") -> None:
+        self.thing, self.reason, self.next_step = str(thing), reason, next_step
+        super().__init__(self.thing, reason, next_step)
 
     def __str__(self) -> str:
         said = ": ".join(part for part in (self.thing, self.reason) if part)
@@ -42,7 +36,7 @@ def as_input_error(
         raise
     except errors as error:
         words = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise InputError(str(thing), reason.replace("{error}", words), next_step) from error
+        raise InputError(thing, reason.replace("{error}", words), next_step) from error
 
 
 @contextmanager

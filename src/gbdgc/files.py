@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -56,11 +57,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
         part.replace(path)
     except OSError as error:
         if error.filename in (None, str(part)):
-            raise InputError(
-                str(path),
-                f"could not be written ({error.strerror or error})",
-                "what was there before is untouched. Make room or choose another folder, then run again",
-            ) from error
+            advice = "what was there before is untouched. Make room or choose another folder, then run again"
+            raise InputError(path, f"could not be written ({error.strerror or error})", advice) from error
         raise
     finally:
         part.unlink(missing_ok=True)
@@ -70,6 +68,12 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
             os.fsync(descriptor)  # for the new name itself to survive a power cut
         finally:
             os.close(descriptor)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a JSON file that people can read, whole or not at all."""
+    with atomic_write(path, "w") as file:
+        json.dump(content, file, indent=2)
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -97,7 +101,7 @@ def claim(folder: Path) -> Iterator[bool]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise InputError(
-                str(folder), "another process is at work there", "wait for it, or choose another folder"
+                folder, "another process is at work there", "wait for it, or choose another folder"
             ) from error
         except OSError:  # a file system without locks
             locked = False

@@ -10,8 +10,7 @@ from rich.text import Text
 
 T = TypeVar("T")
 
-_SHORTEST_SECONDS = 0.5
-"""From which a speed is measured well enough to be shown."""
+_SHORTEST_SECONDS = 0.5  # from which a speed is measured well enough to be shown
 
 # No emoji: rich would make a thumb of the ":-1:" in an address, and a dog of the ":dog:" in a file's name.
 stderr = Console(stderr=True, highlight=False, emoji=False)

@@ -7,8 +7,7 @@ from gbdgc.errors import InputError
 
 WEIGHTS = Path(__file__).parent / "weights"
 DEFAULT = "default"
-_BUNDLED = "bundled"
-"""The stem of the default model's file; every other model is named as its file is."""
+_BUNDLED = "bundled"  # the stem of the default model's file; every other model is named as its file is
 
 
 def shipped_models() -> dict[str, Path]:
@@ -24,8 +23,6 @@ def find_model(model: str | os.PathLike[str] | None) -> Path:
     try:
         return shipped_models()[str(model or DEFAULT)]
     except KeyError:
-        raise InputError(
-            str(WEIGHTS / f"{_BUNDLED}.safetensors"),
-            "this installation has no bundled model",
-            "train one (docs/training.md) and give its run folder, or install gbdgc again from a whole clone",
-        ) from None
+        reason = "this installation has no bundled model"
+        advice = "train one (docs/training.md) and give its run folder, or install gbdgc again from a whole clone"
+        raise InputError(WEIGHTS / f"{_BUNDLED}.safetensors", reason, advice) from None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gbdgc.cluster.parts import Item, Part, left_to_count
+from gbdgc.cluster.parts import ITEMS, Item, Part, left_to_count
 from gbdgc.cluster.storage import find_files, locate
 
 pa = pytest.importorskip("pyarrow")
@@ -17,7 +17,7 @@ def items(*names: str) -> list[Item]:
 
 def finish(part: Part, out: Path) -> None:
     out.mkdir(exist_ok=True)
-    schema = pa.schema([("source", pa.string())]).with_metadata(part.table_metadata())
+    schema = pa.schema([("source", pa.string())]).with_metadata({ITEMS: part.covers.encode()})
     pq.write_table(pa.Table.from_pylist([], schema), out / part.file)
 
 

@@ -19,7 +19,7 @@ from gbdgc import load_dataset
 from gbdgc.counting import Counter, Result, parse_zones
 from gbdgc.counting.conformal import Spread
 from gbdgc.counting.overlay import _DOT
-from gbdgc.counting.sinks import HEADS, HeadFiles, ResultsFolder
+from gbdgc.counting.sinks import HEADS, Files, ResultsFolder
 
 
 def heads_apart(number: int, *, width: int = 640, height: int = 480, spread: float = 5.0) -> tuple[np.ndarray, Result]:
@@ -106,7 +106,7 @@ def test_a_run_keeps_the_heads_of_each_picture_and_all_of_them_as_coco(tmp_path:
         results.append(Result(result.cells, width=640, height=480, source=str(path)))
     run_settings = dict.fromkeys(("weights", "every", "seconds", "tile")) | {"zones": {}}
     for part in (results[:1], results):  # a run that was interrupted goes on
-        with ResultsFolder.open("heads", run_settings, tmp_path / "run", [HeadFiles()], resume=True) as run:
+        with ResultsFolder.open("heads", run_settings, tmp_path / "run", [Files("points")], resume=True) as run:
             for result in part:
                 if result.source not in run.done:
                     assert (run.write(result) or {})["points"].startswith("points/")

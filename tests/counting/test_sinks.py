@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gbdgc.counting import Failure, Moment, Result, Video
-from gbdgc.counting.sinks import Densities, Overlays, ResultsFolder
+from gbdgc.counting.sinks import Files, Overlays, ResultsFolder
 from gbdgc.errors import InputError
 
 SETTINGS = {"weights": None, "zones": {}, "every": 1.0, "seconds": None, "tile": 1024}
@@ -43,7 +43,7 @@ def test_names_taken_in_an_earlier_run_stay_taken(tmp_path: Path) -> None:
     record = run.write(result("x/a.jpg"))
     assert record is not None
     assert (record["overlay"], record["density"]) == ("overlays/a.jpg", None)
-    run = ResultsFolder(tmp_path, sinks=[Densities()])
+    run = ResultsFolder(tmp_path, sinks=[Files("density")])
     record = run.write(result("cam.1.mp4", time=0.3, video=Video("cam.1.mp4")))
     assert record is not None
     assert record["density"] == "density/cam.1/000003.npz"
@@ -52,7 +52,7 @@ def test_names_taken_in_an_earlier_run_stay_taken(tmp_path: Path) -> None:
 
 
 def test_all_frames_of_a_video_share_a_name_and_the_next_video_has_its_own(tmp_path: Path) -> None:
-    run = ResultsFolder(tmp_path, sinks=[Densities()])
+    run = ResultsFolder(tmp_path, sinks=[Files("density")])
     for source in ("x/cam.mp4", "y/cam.mp4"):
         video = Video(source)
         for time in (0.0, 0.5):

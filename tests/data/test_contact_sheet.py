@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gbdgc.data import Sample
-from gbdgc.data.contact_sheet import Bar, Group, Section, write_contact_sheet
+from gbdgc.data.contact_sheet import Group, Section, write_contact_sheet
+from gbdgc.data.statistics import Bin
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def page(tmp_path: Path, save_scene) -> str:
     bad = Sample("bad", tmp_path / "bad.jpg", 160, 120)
     sections = [Section("Pairs & more", "why", [Group([good, evil], "alike", [(8, 999)]), Group([bad])], "and 3 more")]
     path = write_contact_sheet(
-        tmp_path / "new" / "sheet.html", "A <title>", {"heads": "7"}, sections, bars=[Bar("1 to 9", 4), Bar("10", 2)]
+        tmp_path / "new" / "sheet.html", "A <title>", {"heads": "7"}, sections, bars=[Bin(1, 9, 4), Bin(10, 10, 2)]
     )
     return path.read_text()
 

@@ -96,23 +96,15 @@ class Benchmark:
     """How long a training must be for this to be measured."""
 
     def jobs(self, names: Sequence[str], size: Callable[[str], int]) -> list[Job]:
-        """Return what is to be run on the data sets that are there.
-
-        Parameters
-        ----------
-        names : the data sets.
-        size : from a source's name to how many pictures it has to train on.
-        """
+        """Return what is to be run on these data sets; ``size`` tells how many pictures a source has to train on."""
         pairs = self.pairs(names)
         if not pairs:
             raise InputError(self.name, f"nothing to run on {', '.join(names) or 'no data'}", "it wants two data sets")
-        return [
-            Job(source, variant, tuple(overrides), targets)
-            for source, targets in pairs.items()
-            for variant, overrides in (
-                self.variants(size(source)) if callable(self.variants) else self.variants
-            ).items()
-        ]
+        jobs = []
+        for source, targets in pairs.items():
+            variants = self.variants(size(source)) if callable(self.variants) else self.variants
+            jobs += [Job(source, variant, tuple(overrides), targets) for variant, overrides in variants.items()]
+        return jobs
 
     def ordered(self, cells: Iterable[Cell]) -> list[str]:
         """Return the variants that the cells have: as declared, then those not declared in natural order."""

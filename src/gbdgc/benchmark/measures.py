@@ -50,11 +50,8 @@ def errors_by_epoch(run: TrainingRun, source: str, target: str | None, settings:
     assert target is not None
     models = run.epoch_models
     if len(models) < LAST_EPOCHS:
-        raise InputError(
-            str(run.folder),
-            f"keeps {len(models)} of its last {LAST_EPOCHS} epochs",
-            "delete it, and it is trained again",
-        )
+        reason = f"keeps {len(models)} of its last {LAST_EPOCHS} epochs"
+        raise InputError(run.folder, reason, "delete it, and it is trained again")
     cell: Cell = {"by_epoch": {}}
     for model in models:
         counted = _count(run, model, f"{file_name(target)}-{model.stem}", target, settings)

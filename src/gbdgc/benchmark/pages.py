@@ -21,12 +21,12 @@ from gbdgc.files import atomic_write
 def fill_page(page: Path, folder: Path, tables: Sequence[Table]) -> None:
     """Put the tables of a folder of results between its marks on a page of Markdown; everything else stays."""
     if not page.is_file():
-        raise InputError(str(page), "no such page")
+        raise InputError(page, "no such page")
     text = page.read_text(encoding="utf-8")
     filled, marks = filled_text(text, folder, tables)
     if not marks:
         mark = f"<!-- gbdgc benchmark {folder.as_posix()} -->"
-        raise InputError(str(page), "no place for the tables", f"write {mark} and <!-- end --> there")
+        raise InputError(page, "no place for the tables", f"write {mark} and <!-- end --> there")
     with atomic_write(page, "w") as file:
         file.write(filled)
 

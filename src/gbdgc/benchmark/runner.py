@@ -17,15 +17,14 @@ from gbdgc.benchmark.layout import Table, check_one_setting_per_cell
 from gbdgc.benchmark.protocol import file_name
 from gbdgc.benchmark.tables import find_benchmark
 from gbdgc.errors import InputError, UsageError, as_input_error
-from gbdgc.files import atomic_write
+from gbdgc.files import write_json
 from gbdgc.progress import stderr
 from gbdgc.runs import TrainingRun
 
 if TYPE_CHECKING:
     from gbdgc.config import Config
 
-_OF_THE_CELL = ("name", "data.source", "train.seed")
-"""Settings that a cell has under names of its own."""
+_OF_THE_CELL = ("name", "data.source", "train.seed")  # settings that a cell has under names of its own
 
 
 class Interrupted(Exception):
@@ -98,11 +97,26 @@ def run_benchmark(name: str, settings: Settings) -> list[Cell]:
 
 def run_cell(task: Task) -> Cell:
     """Train what a cell needs, or resume that, measure it and write the result."""
+    from gbdgc.evaluation.run import SELECTION
+
     run = _trained(task.config, task.run_folder)
-    cell = _describe(task.benchmark, task.job, task.target, task.config, task.settings, run)
+    config = task.config  # anew, as a training settles in its own what is left to the machine
+    cell: Cell = {
+        "benchmark": task.benchmark,
+        "source": task.job.source,
+        "target": task.target,
+        "variant": task.job.variant,
+        "seed": config.train.seed,
+        "config": Path(task.settings.config).name,
+        "backbone": config.model.backbone,
+        "epochs": config.train.epochs,
+        "selection": SELECTION[config.train.selection],
+        "gbdgc": __version__,
+        "commit": run.environment["commit"],
+        "settings": _settings(config),
+    }
     cell |= find_benchmark(task.benchmark).measure(run, task.job.source, task.target, task.settings)
-    with atomic_write(task.path, "w") as file:
-        json.dump(cell, file, indent=2)
+    write_json(task.path, cell)
     return cell
 
 
@@ -128,7 +142,7 @@ def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
         with as_input_error(ValueError, path, "not a result ({error})", "delete it and run the benchmark again"):
             cells.append(json.loads(path.read_text(encoding="utf-8")))
     if not cells:
-        raise InputError(str(folder), "no results yet", "run the benchmark first")
+        raise InputError(folder, "no results yet", "run the benchmark first")
     return cells
 
 
@@ -149,11 +163,8 @@ def finished_cell(task: Task) -> Cell | None:
     if engine is not None and cell.get("engine", engine) != engine:
         changed.append(f"engine: {cell['engine']} then, {engine} now")
     if changed:
-        raise InputError(
-            str(path),
-            f"made with other settings ({', '.join(changed)})",
-            "one table is for one setting: choose another folder of results, or delete it",
-        )
+        advice = "one table is for one setting: choose another folder of results, or delete it"
+        raise InputError(path, f"made with other settings ({', '.join(changed)})", advice)
     return cell
 
 
@@ -167,28 +178,6 @@ def _trained(config: "Config", folder: Path) -> TrainingRun:
     if not run.finished:
         raise Interrupted(folder)
     return run
-
-
-def _describe(
-    benchmark: str, job: Job, target: str | None, config: "Config", settings: Settings, run: TrainingRun
-) -> Cell:
-    """Return what a reader of the result needs to know of how it was made."""
-    from gbdgc.evaluation.run import SELECTION
-
-    return {
-        "benchmark": benchmark,
-        "source": job.source,
-        "target": target,
-        "variant": job.variant,
-        "seed": config.train.seed,
-        "config": Path(settings.config).name,
-        "backbone": config.model.backbone,
-        "epochs": config.train.epochs,
-        "selection": SELECTION[config.train.selection],
-        "gbdgc": __version__,
-        "commit": run.environment["commit"],
-        "settings": _settings(config),
-    }
 
 
 def _settings(config: "Config") -> dict[str, Any]:

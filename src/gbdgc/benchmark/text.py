@@ -6,7 +6,6 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import rich.table
 from rich.markup import escape
@@ -16,25 +15,9 @@ from gbdgc.files import atomic_write
 
 _NOTHING = "–"
 _LATEX = str.maketrans(
-    {
-        "&": r"\&",
-        "%": r"\%",
-        "#": r"\#",
-        "_": r"\_",
-        "Δ": r"$\Delta$",
-        "σ": r"$\sigma$",
-        "–": "--",
-        "→": r"$\rightarrow$",
-        '"': "''",
-    }
+    {character: rf"\{character}" for character in "&%#_"}
+    | {"Δ": r"$\Delta$", "σ": r"$\sigma$", "→": r"$\rightarrow$", "–": "--", '"': "''"}
 )
-
-
-class Span(NamedTuple):
-    """A heading over several columns."""
-
-    text: str
-    width: int
 
 
 def to_rich(table: Table) -> rich.table.Table:
@@ -118,7 +101,10 @@ def _interval(line: Line, column: Column) -> str:
 
 
 def _markdown(table: Table) -> str:
-    headings = [*table.heads, *(_one_line(column) for column in table.columns)]
+    headings = list(table.heads)
+    for column in table.columns:
+        *places, measure = (part for part in column if part)
+        headings.append(f"{' → '.join(places)} {measure}")
     rows = [headings, ["---"] * len(table.heads) + ["---:"] * len(table.columns)]
     for line in table.lines:
         cells = [f"**{text}**" if bold else text for text, bold in _cells(table, line)]
@@ -128,21 +114,18 @@ def _markdown(table: Table) -> str:
     return f"### {table.caption}\n\n{body}\n\n{notes}\n"
 
 
-def _one_line(column: Column) -> str:
-    *places, measure = (part for part in column if part)
-    return f"{' → '.join(places)} {measure}"
-
-
 def _latex(table: Table) -> str:
     """Return a table for a paper, by booktabs; the headings span their columns as in the original."""
     first = len(table.heads) + 1
     lines = [r"\begin{table}", rf"\caption{{{_tex(table.caption)}. {_tex('. '.join(table.notes))}.}}", r"\centering"]
     lines += [rf"\begin{{tabular}}{{{'l' * len(table.heads)}{'r' * len(table.columns)}}}", r"\toprule"]
     for level, name in enumerate(table.levels[:-1]):
-        spans = _spans(table.columns, level)
+        # Columns that have the same headings down to this level stand under one.
+        groups = itertools.groupby(table.columns, key=lambda column: column[: level + 1])
+        spans = [(heading[-1], len(list(group))) for heading, group in groups]
         cells = [_tex(name)] + [""] * (len(table.heads) - 1)
-        cells += [rf"\multicolumn{{{span.width}}}{{c}}{{{_tex(span.text)}}}" for span in spans]
-        ends = list(itertools.accumulate((span.width for span in spans), initial=first))
+        cells += [rf"\multicolumn{{{width}}}{{c}}{{{_tex(text)}}}" for text, width in spans]
+        ends = list(itertools.accumulate((width for _, width in spans), initial=first))
         rules = "".join(rf"\cmidrule(lr){{{start}-{end - 1}}}" for start, end in itertools.pairwise(ends))
         lines += [" & ".join(cells) + r" \\", rules]
     lines += [" & ".join(map(_tex, [*table.heads, *(column[-1] for column in table.columns)])) + r" \\", r"\midrule"]
@@ -153,12 +136,6 @@ def _latex(table: Table) -> str:
         cells = [rf"\textbf{{{_tex(text)}}}" if bold else _tex(text) for text, bold in _cells(table, line)]
         lines.append(" & ".join([*map(_tex, line.labels), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
-
-
-def _spans(columns: Sequence[Column], level: int) -> list[Span]:
-    """Put columns together that have the same headings down to this level."""
-    groups = itertools.groupby(columns, key=lambda column: column[: level + 1])
-    return [Span(heading[-1], len(list(group))) for heading, group in groups]
 
 
 def _tex(text: str) -> str:

@@ -12,6 +12,7 @@ from gbdgc.benchmark.pages import fill_page
 from gbdgc.benchmark.runner import Interrupted
 from gbdgc.benchmark.tables import find_benchmark
 from gbdgc.benchmark.text import to_rich
+from gbdgc.cli.options import EngineName, Several
 from gbdgc.errors import InputError, UsageError
 from gbdgc.progress import stderr, stdout
 
@@ -22,18 +23,18 @@ def benchmark(
     name: Annotated[str, Parameter(help=f"The table. {_CAPTIONS}.")],
     /,
     *overrides: str,
-    data: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
+    data: Annotated[list[str] | None, Several] = None,
     drawn: Annotated[bool, Parameter(negative=())] = False,
-    sources: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
-    variants: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
+    sources: Annotated[list[str] | None, Several] = None,
+    variants: Annotated[list[str] | None, Several] = None,
     config: str | None = None,
     seeds: str = "0",
     epochs: int | None = None,
-    engine: Literal["torch", "onnx", "openvino"] | None = None,
+    engine: EngineName | None = None,
     out: Path = Path("results"),
     runs: Path = Path("runs/benchmark"),
     tables_only: Annotated[bool, Parameter(negative=())] = False,
-    pages: Annotated[list[Path] | None, Parameter(negative="", consume_multiple=True)] = None,
+    pages: Annotated[list[Path] | None, Several] = None,
     format: Literal["table", "csv", "markdown", "latex"] = "table",
     cluster: str | None = None,
     cores: int = 1,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from gbdgc.cli.options import EngineName, Flag, Weights, wrong_option
+from gbdgc.cli.options import Engine, Flag, Weights, wrong_option
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import MAX_PIXELS
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def count(
     *sources: Annotated[str, Parameter(allow_leading_hyphen=True)],
     weights: Weights = None,
-    engine: EngineName | None = None,
+    engine: Engine = None,
     tile: int | None = None,
     zones: Path | None = None,
     every: str = "1s",
@@ -54,10 +54,6 @@ def count(
     sources
         Pictures, folders, patterns ("cam*/*.jpg"), videos, cameras (0), streams (rtsp://...), or - for a list of
         these on stdin, one per line.
-    weights
-        A run's folder, a model file, an exported one, or a name from `gbdgc models`; the default one unless given.
-    engine
-        What runs the network.
     tile
         Count larger pictures in windows of so many pixels a side.
     zones
@@ -95,36 +91,43 @@ def count(
     _check_usage(sources)
     if seconds is not None and not math.isfinite(seconds):
         raise UsageError(f"--seconds {seconds}", "not a time", "leave it out to go on to the end, or until Ctrl-C")
+    from gbdgc.counting import load_zones
+    from gbdgc.counting.video import parse_every
+
+    with wrong_option():
+        interval = parse_every(every)
+    areas = load_zones(zones) if zones is not None else ()
     if cluster is not None:
         if density or points or seconds is not None or format != "table":
             raise UsageError("--cluster", "makes a table only", "leave out --density, --points, --seconds and --format")
-        _count_on_cluster(cluster, sources, weights, engine, tile, zones, every, out, recursive, max_pixels)
+        options = {"weights": weights, "engine": engine, "tile": tile, "recursive": recursive, "max_pixels": max_pixels}
+        _count_on_cluster(sources, out, cluster=cluster, zones=areas, every=interval, **options)
         return
     from gbdgc.cli.count_output import Messages, printer, say
-    from gbdgc.counting import Counter, count_sources, find_sources, load_zones
-    from gbdgc.counting.sinks import ERRORS, Densities, HeadFiles, Overlays, ResultsFolder, Sink
+    from gbdgc.counting import Counter, count_sources, find_sources
+    from gbdgc.counting.sinks import ERRORS, Files, Overlays, ResultsFolder, Sink
     from gbdgc.counting.sources import LIST
     from gbdgc.counting.tiling import check_tile
-    from gbdgc.counting.video import HALF_LIFE, parse_every, public_name
+    from gbdgc.counting.video import HALF_LIFE, public_name
+    from gbdgc.counting.video.writing import LONGEST_SECONDS
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.progress import progress_bar, stderr, stdout
     from gbdgc.shipped import find_model
 
-    with wrong_option():
-        interval = parse_every(every)
-        if tile is not None:
+    if tile is not None:
+        with wrong_option():
             check_tile(tile)
-    areas = load_zones(zones) if zones is not None else ()
     listed = LIST in sources
     found = find_sources(sources, recursive=recursive, listed=_stdin() if listed else None)
     work: Iterable[Source] = found if listed else _require_some(list(found))
-    if overlays and (listed or any(source.moving for source in work)):
-        _check_film(every, interval)
+    if overlays and (listed or any(source.moving for source in work)) and interval > LONGEST_SECONDS:
+        advice = "choose a shorter time, or have no annotated video drawn by --no-overlays"
+        raise UsageError(f"--every {every}", "no video shows a frame for more than six hours", advice)
     raise_pillow_limit(max_pixels)
     once = "" if engine in {None, "torch"} else f", which takes a while when {engine} gets it for the first time"
     with stderr.status(f"loading the model{once}"):
-        options: dict[str, Any] = {} if tile is None else {"tile": tile}
-        counter = Counter.load(weights, engine=engine, max_pixels=max_pixels, **options)
+        own: dict[str, Any] = {} if tile is None else {"tile": tile}
+        counter = Counter.load(weights, engine=engine, max_pixels=max_pixels, **own)
     settings = {
         "sources": [public_name(source) for source in sources],
         "weights": None if weights is None else str(find_model(weights).resolve()),
@@ -136,8 +139,8 @@ def count(
     }
     sinks: list[Sink] = [
         *([Overlays(codec=codec, smoothed=smooth is not None, points=points)] if overlays else []),
-        *([Densities()] if density else []),
-        *([HeadFiles()] if points else []),
+        *([Files("density")] if density else []),
+        *([Files("points")] if points else []),
     ]
     stopped = False
     with (
@@ -169,71 +172,33 @@ def count(
                         show(record)
         except KeyboardInterrupt:
             stopped = True
-    parts = [f"{run.counted:,} counted"]
-    parts += [f"{run.kept:,} counted before"] if run.kept else []
-    parts += [f"{run.failed:,} failed, listed in {ERRORS}"] if run.failed else []
-    parts += ["stopped: the same command with --resume goes on"] if stopped else []
-    stderr.print("; ".join(parts), soft_wrap=True)
+    end = "; stopped: the same command with --resume goes on" if stopped else ""
+    stderr.print(_tally(run, f"listed in {ERRORS}") + end, soft_wrap=True)
     # Where stdout is for machines, where the results are is for stderr.
     (stdout if format == "table" else stderr).print(f"results: {run.folder}", markup=False, soft_wrap=True)
     sys.exit(130 if stopped else 1 if run.failed else 0)
 
 
-def _count_on_cluster(
-    cluster: str,
-    sources: tuple[str, ...],
-    weights: Path | None,
-    engine: EngineName | None,
-    tile: int | None,
-    zones: Path | None,
-    every: str,
-    out: str | None,
-    recursive: bool,
-    max_pixels: int,
-) -> None:
+def _count_on_cluster(sources: tuple[str, ...], out: str | None, **options: Any) -> None:
     from gbdgc.cluster import count_on_cluster
-    from gbdgc.counting import load_zones
-    from gbdgc.counting.video import parse_every
     from gbdgc.progress import stderr, stdout
 
     if out is None:
         raise UsageError("--cluster", "needs to know where the table goes", "name a folder or a URI by --out")
-    with wrong_option():
-        interval = parse_every(every)
     try:
-        done = count_on_cluster(
-            sources,
-            out,
-            cluster=cluster,
-            weights=weights,
-            engine=engine,
-            tile=tile,
-            zones=load_zones(zones) if zones is not None else (),
-            every=interval,
-            recursive=recursive,
-            max_pixels=max_pixels,
-        )
+        done = count_on_cluster(sources, out, **options)
     except KeyboardInterrupt:
         stderr.print("stopped: the same command continues")
         sys.exit(130)
-    parts = [f"{done.counted:,} counted"]
-    parts += [f"{done.kept:,} counted before"] if done.kept else []
-    parts += [f"{done.failed:,} failed, in the rows with an error"] if done.failed else []
-    stderr.print("; ".join(parts), soft_wrap=True)
+    stderr.print(_tally(done, "in the rows with an error"), soft_wrap=True)
     stdout.print(f"results: {done.out}", markup=False, soft_wrap=True)
     sys.exit(1 if done.failed else 0)
 
 
-def _check_film(every: str, interval: float) -> None:
-    """Refuse a time between frames that the annotated video cannot have, before anything is counted."""
-    from gbdgc.counting.video.writing import LONGEST_SECONDS
-
-    if interval > LONGEST_SECONDS:
-        raise UsageError(
-            f"--every {every}",
-            "no video shows a frame for more than six hours",
-            "choose a shorter time, or have no annotated video drawn by --no-overlays",
-        )
+def _tally(done: Any, where: str) -> str:
+    """Say how many sources were counted, now and before, and how many failed."""
+    before = f"; {done.kept:,} counted before" if done.kept else ""
+    return f"{done.counted:,} counted{before}" + (f"; {done.failed:,} failed, {where}" if done.failed else "")
 
 
 def _stdin() -> "BufferedReader":

@@ -31,12 +31,9 @@ def printer(format: Format, run: ResultsFolder, *, moving: bool) -> Printer:
 
     Parameters
     ----------
-    format
-        ``table`` for people, ``json`` with one object per line, ``csv`` with the columns of counts.csv.
-    run
-        The run, whose folder goes before the names of files made in it, for the reader of stdout to find them.
-    moving
-        Whether there may be videos: then the table has their columns.
+    format : ``table`` for people, ``json`` with one object per line, ``csv`` with the columns of counts.csv.
+    run : the run, whose folder goes before the names of files made in it, for the reader of stdout to find them.
+    moving : whether there may be videos: then the table has their columns.
     """
     # A file name may hold bytes that are no text: in JSON they become escapes, elsewhere they come out as they are.
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -64,10 +61,8 @@ class Messages:
 
     Parameters
     ----------
-    bar
-        Where progress is shown.
-    pictures
-        How many pictures there are, None where that is not known.
+    bar : where progress is shown.
+    pictures : how many pictures there are, None where that is not known.
     """
 
     def __init__(self, bar: Progress, pictures: int | None) -> None:

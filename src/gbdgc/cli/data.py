@@ -113,7 +113,7 @@ def check(
     from gbdgc.data.checking import check as find_problems
     from gbdgc.data.contact_sheet import write_contact_sheet
     from gbdgc.data.images import raise_pillow_limit
-    from gbdgc.files import atomic_write
+    from gbdgc.files import write_json
     from gbdgc.progress import stdout
 
     raise_pillow_limit(max_pixels)
@@ -131,8 +131,7 @@ def check(
         **({"label_scores": {fit.sample.id: round(fit.score, 3) for fit in fits}} if model else {}),
         "contact_sheet": str(folder / "contact_sheet.html"),
     }
-    with atomic_write(folder / "findings.json", "w") as file:
-        json.dump(report, file, indent=2)
+    write_json(folder / "findings.json", report)
     facts = {"format": dataset.format, "pictures": f"{len(dataset):,}", "things wrong": f"{wrong:,}"}
     write_contact_sheet(
         folder / "contact_sheet.html",
@@ -181,7 +180,7 @@ def show(
     """
     from gbdgc.cli.data_tables import histogram_table, summary_table
     from gbdgc.data import load_dataset
-    from gbdgc.data.contact_sheet import Bar, Group, Section, write_contact_sheet
+    from gbdgc.data.contact_sheet import Group, Section, write_contact_sheet
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.data.statistics import across_counts, histogram, summarise_splits, tag_counts
     from gbdgc.progress import stdout
@@ -205,14 +204,14 @@ def show(
         data.resolve().name,
         facts,
         [Section("Pictures", f"{part} from the emptiest to the fullest", [Group([each]) for each in chosen])],
-        bars=[Bar(each.label, each.images) for each in bins],
+        bars=bins,
         max_pixels=max_pixels,
     )
     if as_json:
         report = {
             "data": str(data),
             "format": dataset.format,
-            "splits": {name: summary.to_dict() for name, summary in summaries.items()},
+            "splits": {name: asdict(summary) for name, summary in summaries.items()},
             "histogram": [{"low": each.low, "high": each.high, "images": each.images} for each in bins],
             "tags": tags,
             "problems": dataset.problems,

@@ -73,7 +73,7 @@ def domains(
             try:
                 estimator.fit(features)
             except InputError as error:
-                raise InputError(str(source), error.reason, error.next_step) from error
+                raise InputError(source, error.reason, error.next_step) from error
         folder = out or new_run_folder("domains", source.resolve().stem)
         status.update("drawing the map")
         balls = getattr(estimator, "balls_", [])

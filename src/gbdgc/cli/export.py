@@ -76,11 +76,9 @@ def export(
         )
         stdout.print(f"drift: {drift.relative:.3%} of the count (bias {drift.bias:+.3%}) on {drift.images} pictures")
         if int8 and drift.relative > _MAX_DRIFT and not force:
-            raise InputError(
-                str(out),
-                f"not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}",
-                "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force",
-            )
+            reason = f"not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}"
+            advice = "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force"
+            raise InputError(out, reason, advice)
         for part in sorted(folder.iterdir(), key=lambda part: part.suffix == ".xml"):
             part.replace(out.with_suffix(part.suffix))
     stdout.print(f"model: {out}", soft_wrap=True, markup=False)
@@ -88,9 +86,8 @@ def export(
 
 def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     """Return pictures to calibrate on and others to check on; the same ones where there are few."""
-    import numpy as np
-
     from gbdgc.data.images import IMAGE_SUFFIXES, read_image
+    from gbdgc.data.statistics import at_equal_steps
     from gbdgc.progress import stderr
 
     if not folder.is_dir():
@@ -98,11 +95,10 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
     if not paths:
         raise InputError(f"--calibrate {folder}", "there are no pictures in it")
-    count = min(len(paths), _CALIBRATION_IMAGES + _CHECK_IMAGES)
     chosen = []
-    for index in np.linspace(0, len(paths) - 1, count).round().astype(int):
+    for path in at_equal_steps(paths, _CALIBRATION_IMAGES + _CHECK_IMAGES):
         try:
-            chosen.append(read_image(paths[index]))
+            chosen.append(read_image(path))
         except InputError as error:
             stderr.print(f"left out: {error}", soft_wrap=True, markup=False)
     if not chosen:

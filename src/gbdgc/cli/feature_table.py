@@ -28,14 +28,14 @@ class FeatureTable(NamedTuple):
 def read_feature_table(path: Path) -> FeatureTable:
     """Read a table by the ending of its name."""
     if not path.is_file():
-        raise InputError(str(path), "there is no such file or folder")
+        raise InputError(path, "there is no such file or folder")
     if path.suffix.lower() not in READERS:
-        raise InputError(str(path), "not a table of features", f"give one that ends in {', '.join(READERS)}")
+        raise InputError(path, "not a table of features", f"give one that ends in {', '.join(READERS)}")
     ids, features = READERS[path.suffix.lower()](path)
     if features.ndim != 2 or 0 in features.shape:
-        raise InputError(str(path), f"its shape is {features.shape}", "give one row per sample, one column per feature")
+        raise InputError(path, f"its shape is {features.shape}", "give one row per sample, one column per feature")
     if features.dtype.kind not in "biuf":
-        raise InputError(str(path), f"its values are no real numbers ({features.dtype})", "save the features as floats")
+        raise InputError(path, f"its values are no real numbers ({features.dtype})", "save the features as floats")
     return FeatureTable(ids, features)
 
 
@@ -51,37 +51,32 @@ def _id_columns(names: Sequence[str]) -> list[int]:
 
 def _read_numpy(path: Path) -> FeatureTable:
     """An array; of an archive the only one with two axes, and `ids` if there is that."""
-    loaded = _load_numpy(path)
-    if isinstance(loaded, np.ndarray):
-        return _numbered(loaded)
+    broken = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+    with as_input_error(broken, path, "not a file of plain NumPy arrays ({error})", "write it with numpy.save"):
+        file = np.load(path, allow_pickle=False)  # what is in the file decides, not how it is called
+        loaded = {} if isinstance(file, np.ndarray) else dict(file)
+    if isinstance(file, np.ndarray):
+        return _numbered(file)
     ids = loaded.pop("ids", None)
     tables = [array for array in loaded.values() if array.ndim == 2]
     if len(tables) != 1:
         found = ", ".join(f"{name} {array.shape}" for name, array in loaded.items()) or "nothing"
-        raise InputError(str(path), f"expected one array with two axes, found {found}", "save the features alone")
+        raise InputError(path, f"expected one array with two axes, found {found}", "save the features alone")
     (features,) = tables
     if ids is None:
         return _numbered(features)
     if ids.shape != (len(features),):
-        raise InputError(str(path), f"ids of shape {ids.shape} for {len(features)} rows", "save one id per row")
+        raise InputError(path, f"ids of shape {ids.shape} for {len(features)} rows", "save one id per row")
     return FeatureTable([str(name) for name in ids], features)
-
-
-def _load_numpy(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
-    """The array, or all arrays by name: what is in the file decides, not how it is called."""
-    broken = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
-    with as_input_error(broken, path, "not a file of plain NumPy arrays ({error})", "write it with numpy.save"):
-        loaded = np.load(path, allow_pickle=False)
-        return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
 
 
 def _read_csv(path: Path) -> FeatureTable:
     """A header, then one row per sample; the first column is an id too if it does not hold numbers."""
     header, rows = _split_csv(path)
     if not rows:
-        raise InputError(str(path), "no rows below the header", "give a header line, then one line per sample")
+        raise InputError(path, "no rows below the header", "give a header line, then one line per sample")
     if all(map(is_number, header)):
-        raise InputError(str(path), "the first line holds numbers", "add a header line with the columns' names")
+        raise InputError(path, "the first line holds numbers", "add a header line with the columns' names")
     first = rows[0][0]
     identity = _id_columns(header) or ([0] if first and not is_number(first) else [])
     columns = [index for index in range(len(header)) if index not in identity]
@@ -89,9 +84,7 @@ def _read_csv(path: Path) -> FeatureTable:
     features = np.empty((len(rows), len(columns)))
     for number, row in enumerate(rows):
         if len(row) != len(header):
-            raise InputError(
-                str(path), f"row {number} has {len(row)} cells under {len(header)} columns", "mend that row"
-            )
+            raise InputError(path, f"row {number} has {len(row)} cells under {len(header)} columns", "mend that row")
         features[number] = _numbers([row[index] for index in columns], names, path, number)
     return FeatureTable([row[identity[0]] for row in rows], features) if identity else _numbered(features)
 
@@ -112,11 +105,8 @@ def _numbers(cells: Sequence[str], columns: Sequence[str], path: Path, row: int)
         return np.array([cell or "nan" for cell in cells], dtype=np.float64)
     except ValueError:
         bad = next(index for index, cell in enumerate(cells) if cell and not is_number(cell))
-        raise InputError(
-            str(path),
-            f"row {row}, column {columns[bad]!r} is {cells[bad][:40]!r}, not a number",
-            "leave out columns that are no features (an id may come first)",
-        ) from None
+        reason = f"row {row}, column {columns[bad]!r} is {cells[bad][:40]!r}, not a number"
+        raise InputError(path, reason, "leave out columns that are no features (an id may come first)") from None
 
 
 def _read_parquet(path: Path) -> FeatureTable:
@@ -135,7 +125,7 @@ def _read_parquet(path: Path) -> FeatureTable:
         if (kinds.is_floating(kind) or kinds.is_integer(kind)) and index not in identity
     ]
     if not numeric:
-        raise InputError(str(path), f"no column of numbers among {', '.join(table.column_names)}")
+        raise InputError(path, f"no column of numbers among {', '.join(table.column_names)}")
     features = np.column_stack([table.column(index).to_numpy().astype(np.float64) for index in numeric])
     if not identity:
         return _numbered(features)

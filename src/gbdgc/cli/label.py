@@ -1,12 +1,8 @@
 """`gbdgc label`."""
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-from cyclopts.validators import Number
-
-from gbdgc.cli.options import EngineName
+from gbdgc.cli.options import Engine, Host, Port, Threads, Token
 
 
 def label(
@@ -14,11 +10,11 @@ def label(
     /,
     *,
     weights: Path | None = None,
-    engine: EngineName | None = None,
-    host: str = "127.0.0.1",
-    port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8001,
-    token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
-    threads: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+    engine: Engine = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8001,
+    token: Token = None,
+    threads: Threads = None,
 ) -> None:
     """Label the heads in your own pictures, on a local page.
 
@@ -31,16 +27,6 @@ def label(
         The pictures, at any depth.
     weights
         What proposes heads: a run's folder, a model file or an exported one; the bundled model unless given.
-    engine
-        What runs the model.
-    host
-        The address to listen on; other machines can reach it only if told otherwise, such as 0.0.0.0.
-    port
-        The port; 0 takes any that is free.
-    token
-        Requests must bear it. Better given as GBDGC_TOKEN, since other users can see command lines.
-    threads
-        CPU threads that count.
     """
     from gbdgc.cli.serve import bind, check_token, is_local, require_server, run
 

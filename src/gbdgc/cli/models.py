@@ -1,7 +1,5 @@
 """`gbdgc models`."""
 
-from typing import Any
-
 
 def models() -> None:
     """List the models that come with the package: what each is, what it was trained on, and how far off it is."""
@@ -20,24 +18,12 @@ def models() -> None:
         _, info = read(path)
         kind = ", ".join(filter(None, (info["build"]["backbone"], info.get("method"))))
         network = f"{kind}\n{path.stat().st_size / 1e6:.1f} MB"
-        cells = (
-            name,
-            network,
-            "\n".join(info.get("source", ["not recorded"])),
-            "\n".join(_errors(info)),
-            _calibration(info),
-        )
+        source = "\n".join(info.get("source", ["not recorded"]))
+        errors = [f"{data} {errors['mae']:.1f}" for data, errors in info.get("errors", {}).items()]
+        known = info.get("calibration")
+        calibration = f"{known['coverage']:.0%}\n{known['images']} pictures" if known else "none"
+        cells = (name, network, source, "\n".join(errors or ["not recorded"]), calibration)
         table.add_row(*map(escape, cells))
     stdout.print(table)
     stdout.print("use one by its name: gbdgc count --model NAME, gbdgc eval NAME DATA, train.start=NAME", markup=False)
     stdout.print("how the default one was made, and all its errors: docs/model-card.md", markup=False)
-
-
-def _errors(info: dict[str, Any]) -> list[str]:
-    """Return a line for each data set that the model's file has the error on."""
-    return [f"{data} {errors['mae']:.1f}" for data, errors in info.get("errors", {}).items()] or ["not recorded"]
-
-
-def _calibration(info: dict[str, Any]) -> str:
-    calibration = info.get("calibration")
-    return "none" if calibration is None else f"{calibration['coverage']:.0%}\n{calibration['images']} pictures"

@@ -6,15 +6,26 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from gbdgc.errors import InputError, UsageError
 
 EngineName = Literal["torch", "onnx", "openvino"]
 """The names in `gbdgc.counting.engines.ENGINES`."""
 
-Weights = Annotated[Path | None, Parameter(name=["--weights", "--model"])]
-
+Engine = Annotated[EngineName | None, Parameter(help="What runs the model.")]
+_MODELS = "A run's folder, a model file, an exported one, or a name from `gbdgc models`; the default one unless given."
+Weights = Annotated[Path | None, Parameter(name=["--weights", "--model"], help=_MODELS)]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Several = Parameter(negative="", consume_multiple=True)
+
+# Of the services.
+_LISTEN = "The address to listen on; other machines can reach it only if told otherwise, such as 0.0.0.0."
+_TOKEN = "Requests must bear it. Better given as GBDGC_TOKEN, since other users can see command lines."
+Host = Annotated[str, Parameter(help=_LISTEN)]
+Port = Annotated[int, Parameter(help="The port; 0 takes any that is free.", validator=Number(gte=0, lt=2**16))]
+Token = Annotated[str | None, Parameter(help=_TOKEN, env_var="GBDGC_TOKEN")]
+Threads = Annotated[int | None, Parameter(help="CPU threads that count.", validator=Number(gte=1))]
 
 
 @contextmanager

@@ -13,13 +13,9 @@ _SECONDS_TO_SAVE = 120
 
 
 def run_processes(arguments: Sequence[str], processes: int, max_restarts: int = 0) -> int:
-    """Run ``gbdgc ARGUMENTS`` in so many processes and return the exit code of them all.
+    """Run ``gbdgc ARGUMENTS`` in so many processes, which know their number by their environment; return the exit code.
 
-    Parameters
-    ----------
-    arguments : of the command; it finds by its environment which of the processes it is.
-    processes : how many.
-    max_restarts : how often all of them may be started anew after one died.
+    After one died, all of them may be started anew up to ``max_restarts`` times.
     """
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError

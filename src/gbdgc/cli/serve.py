@@ -2,16 +2,15 @@
 
 import math
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from copy import deepcopy
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from gbdgc.cli.options import EngineName, Weights
-from gbdgc.errors import InputError
+from gbdgc.cli.options import Engine, Host, Port, Threads, Token, Weights
+from gbdgc.errors import InputError, as_input_error
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -27,32 +26,22 @@ def _positive(_: Any, value: float) -> None:
 def serve(
     *,
     weights: Weights = None,
-    engine: EngineName | None = None,
-    host: str = "127.0.0.1",
-    port: Annotated[int, Parameter(validator=Number(gte=0, lt=2**16))] = 8000,
-    token: Annotated[str | None, Parameter(env_var="GBDGC_TOKEN")] = None,
+    engine: Engine = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    token: Token = None,
     max_upload: Annotated[float, Parameter(validator=_positive)] = 20.0,
     max_pixels: Annotated[int, Parameter(validator=Number(gt=0))] = 16_000_000,
     queue: Annotated[int, Parameter(validator=Number(gte=1))] = 16,
     client_share: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.5,
     max_connections: Annotated[int, Parameter(validator=Number(gte=16))] = 512,
     timeout: Annotated[float, Parameter(validator=_positive)] = 30.0,
-    threads: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+    threads: Threads = None,
 ) -> None:
     """Count over HTTP, with a page to drop pictures on.
 
     Parameters
     ----------
-    weights
-        A run's folder, a model file, an exported one, or a name from `gbdgc models`; the default one unless given.
-    engine
-        What runs the model.
-    host
-        The address to listen on; other machines can reach it only if told otherwise, such as 0.0.0.0.
-    port
-        The port; 0 takes any that is free.
-    token
-        Requests must bear it. Better given as GBDGC_TOKEN, since other users can see command lines.
     max_upload
         Largest upload, in megabytes.
     max_pixels
@@ -65,8 +54,6 @@ def serve(
         Open connections; beyond them the one that has been idle longest is closed.
     timeout
         Seconds that an upload may take, and then a count; what takes longer is given up.
-    threads
-        CPU threads that count.
     """
     require_server()
 
@@ -108,14 +95,18 @@ def check_token(token: str | None) -> str | None:
 
 def run(app: "FastAPI", limits: "Limits", listener: socket.socket, token: str | None) -> None:
     """Print the address and serve there until a signal."""
+    from uvicorn.config import LOGGING_CONFIG
+
     from gbdgc.progress import stderr, stdout
     from gbdgc.server import Server
 
+    logging = deepcopy(LOGGING_CONFIG)
+    logging["handlers"]["access"]["stream"] = "ext://sys.stderr"
     # A stop waits as long as what is in the queue may take, an upload and then a count; what is left is given up.
     stop = round(2 * limits.seconds) + 1
-    server = Server(app, limits, log_config=_log_to_stderr(), server_header=False, timeout_graceful_shutdown=stop)
+    server = Server(app, limits, log_config=logging, server_header=False, timeout_graceful_shutdown=stop)
     host, port = listener.getsockname()[:2]
-    with _named(host, port):  # two that were bound at the same time find out here
+    with _taken(host, port):  # two that were bound at the same time find out here
         listener.listen(128)  # callers queue from now on, so the address may be told before the server runs
     stdout.print(f"http://{f'[{host}]' if ':' in host else host}:{port}", soft_wrap=True)
     if token is None and not is_local(host):
@@ -130,7 +121,7 @@ def is_local(host: str) -> bool:
 
 def bind(host: str, port: int) -> socket.socket:
     """Take the address; nobody gets through before something listens there."""
-    with _named(host, port):
+    with _taken(host, port):
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -138,20 +129,7 @@ def bind(host: str, port: int) -> socket.socket:
         return listener
 
 
-@contextmanager
-def _named(host: str, port: int) -> Iterator[None]:
+def _taken(host: str, port: int) -> AbstractContextManager[None]:
     """Say which address cannot be had, and what to do."""
-    try:
-        yield
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise InputError(
-            f"{host}:{port}", f"cannot listen there ({error})", "choose another --host or --port"
-        ) from error
-
-
-def _log_to_stderr() -> dict[str, Any]:
-    from uvicorn.config import LOGGING_CONFIG
-
-    settings = deepcopy(LOGGING_CONFIG)
-    settings["handlers"]["access"]["stream"] = "ext://sys.stderr"
-    return settings
+    errors, advice = (OSError, OverflowError, UnicodeError), "choose another --host or --port"
+    return as_input_error(errors, f"{host}:{port}", "cannot listen there ({error})", advice)

@@ -1,7 +1,5 @@
 """`gbdgc weights`: the ImageNet weights that training starts from."""
 
-from pathlib import Path
-
 from cyclopts import App
 
 from gbdgc.errors import InputError
@@ -35,7 +33,7 @@ def fetch(*names: str) -> None:
     from gbdgc.models.weights import fetch as fetch_one
 
     for name in names or tuple(WEIGHTS):
-        _print(fetch_one(name))
+        print(fetch_one(name))
 
 
 @app.command
@@ -46,11 +44,6 @@ def verify() -> None:
     cached = {name: cache_path(name) for name in WEIGHTS if cache_path(name).exists()}
     damaged = [path for name, path in cached.items() if not is_intact(name)]
     for path in cached.values():
-        _print(path, "damaged" if path in damaged else "intact")
+        print(path, "damaged" if path in damaged else "intact", sep="\t")
     if damaged:
-        raise InputError(str(damaged[0]), "damaged", "run `gbdgc weights fetch` to have it fetched again")
-
-
-def _print(path: Path, *words: str) -> None:
-    """Print a line of data, which no terminal width may break."""
-    print(path, *words, sep="\t")
+        raise InputError(damaged[0], "damaged", "run `gbdgc weights fetch` to have it fetched again")

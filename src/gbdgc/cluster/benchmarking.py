@@ -10,22 +10,16 @@ from gbdgc.benchmark.runner import Task, finished_cell, plan_benchmark, run_cell
 from gbdgc.cluster.session import LOCAL, connected
 from gbdgc.progress import progress_bar, stderr
 
-_RETRIES = 3
-"""How many times a cell is resumed from its last checkpoint whose worker or node was lost."""
+_RETRIES = 3  # how many times a cell is resumed from its last checkpoint whose worker or node was lost
 
 
 def benchmark_on_cluster(
     name: str, settings: Settings, *, cluster: str = LOCAL, cores: int = 1, gpus: float = 0
 ) -> list[Cell]:
-    """Run the cells that are missing side by side, and return all of them.
+    """Run the cells that are missing side by side, each training on so many cores and GPUs, and return all of them.
 
-    Cells that share a training are one task. Data, results and runs must lie in folders that every node has.
-
-    Parameters
-    ----------
-    name, settings : as for `gbdgc.benchmark.run_benchmark`.
-    cluster : "local" for this machine alone, "auto", or HOST:PORT of a cluster's head.
-    cores, gpus : what each training is given.
+    Cells that share a training are one task. Data, results and runs must lie in folders that every node has. The
+    cluster is "local" for this machine alone, "auto", or HOST:PORT of its head.
     """
     settings = replace(
         settings,

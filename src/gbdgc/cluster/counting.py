@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from gbdgc.cluster.parts import Item, Part, left_to_count
+from gbdgc.cluster.parts import ITEMS, Item, Part, left_to_count
 from gbdgc.cluster.session import LOCAL, connected
 from gbdgc.cluster.storage import Place, find_files, is_video_file, locate
 from gbdgc.counting import Counter, Failure, Result, Source, Zone, count_sources, find_sources
@@ -117,17 +117,8 @@ def count_on_cluster(
     path = find_model(weights).absolute()
     # Loaded here once, so that a wrong path or engine is known before anything is started.
     counter = _load(str(path), engine, device, threads, tile, max_pixels)
-    job = _Job(
-        address if "://" in address else place.path,
-        str(path),
-        counter.engine.name,
-        device,
-        threads,
-        counter.tile,
-        max_pixels,
-        tuple(zones),
-        every,
-    )
+    where, name = address if "://" in address else place.path, counter.engine.name
+    job = _Job(where, str(path), name, device, threads, counter.tile, max_pixels, tuple(zones), every)
     _claim(place, job, stretch)
     items = list(dict.fromkeys(_find([os.fspath(each) for each in given], recursive, stretch)))
     if not items or all(item.problem for item in items):
@@ -174,7 +165,7 @@ def _count_part(row: dict[str, Any], job: _Job) -> dict[str, int]:
     raise_pillow_limit(job.max_pixels)
     counter = _load(job.weights, job.engine, job.device, job.threads, job.tile, job.max_pixels)
     rows = list(_count_items(counter, part.items, job))
-    schema = _schema(job.zones).with_metadata(part.table_metadata())
+    schema = _schema(job.zones).with_metadata({ITEMS: part.covers.encode()})
     buffer = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows, schema), buffer)
     (locate(job.out) / part.file).write(buffer.getvalue().to_pybytes())

@@ -9,7 +9,7 @@ from itertools import islice
 from gbdgc.cluster.storage import Place
 
 SUFFIX = ".parquet"
-_ITEMS = b"gbdgc.items"
+ITEMS = b"gbdgc.items"
 """Under this name a part's file lists what it covers, also what gave no row."""
 
 
@@ -43,8 +43,7 @@ class Part:
     @property
     def file(self) -> str:
         """The name of its file."""
-        listed = json.dumps([item.key for item in self.items])
-        return f"part-{hashlib.sha256(listed.encode()).hexdigest()[:20]}{SUFFIX}"
+        return f"part-{hashlib.sha256(self.covers.encode()).hexdigest()[:20]}{SUFFIX}"
 
     def to_json(self) -> str:
         """Return it as text; names that are no text survive."""
@@ -55,9 +54,10 @@ class Part:
         """Return the part that `to_json` was made of."""
         return cls(tuple(Item(**fields) for fields in json.loads(text)))
 
-    def table_metadata(self) -> dict[bytes, bytes]:
-        """Return what its file says of what it covers."""
-        return {_ITEMS: json.dumps([item.key for item in self.items]).encode()}
+    @property
+    def covers(self) -> str:
+        """The keys of its items, as JSON."""
+        return json.dumps([item.key for item in self.items])
 
 
 def left_to_count(items: Sequence[Item], out: Place, size: int) -> list[Part]:
@@ -86,5 +86,5 @@ def _covered(file: Place) -> list[str]:
     import pyarrow.parquet as pq
 
     with file.system.open_input_file(file.path) as opened:
-        keys: list[str] = json.loads(pq.read_schema(opened).metadata[_ITEMS])
+        keys: list[str] = json.loads(pq.read_schema(opened).metadata[ITEMS])
     return keys

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from gbdgc.counting.video.opening import VIDEO_SUFFIXES
 from gbdgc.data.images import IMAGE_SUFFIXES
-from gbdgc.errors import InputError, install_advice
+from gbdgc.errors import InputError, as_input_error, install_advice
 from gbdgc.files import atomic_write, natural_order
 
-_OBJECT_STORES = frozenset({"s3", "gcs", "abfs"})
-"""Where a file appears when it is complete, and not before."""
+_OBJECT_STORES = frozenset({"s3", "gcs", "abfs"})  # where a file appears when it is complete, and not before
 
 
 class Place(NamedTuple):
@@ -53,16 +52,12 @@ class Place(NamedTuple):
 
 def locate(address: str) -> Place:
     """Return where a local path or a URI leads."""
-    try:
+    with as_input_error(ImportError, "", "a cluster needs pyarrow, which is not installed", install_advice("ray")):
         from pyarrow.fs import FileSystem, LocalFileSystem
-    except ImportError as error:
-        raise InputError("", "a cluster needs pyarrow, which is not installed", install_advice("ray")) from error
     if "://" not in address:
         return Place(LocalFileSystem(), str(Path(address).absolute()))
-    try:
+    with as_input_error((OSError, ValueError), address, "not an address of files ({error})"):
         return Place(*FileSystem.from_uri(address))
-    except (OSError, ValueError) as error:
-        raise InputError(address, f"not an address of files ({error})") from error
 
 
 def find_files(address: str, *, recursive: bool = False) -> Iterator[str]:
@@ -71,7 +66,7 @@ def find_files(address: str, *, recursive: bool = False) -> Iterator[str]:
 
     place = locate(address)
     base, mark, query = address.partition("?")
-    try:
+    with as_input_error(OSError, base, "cannot be read ({error})"):
         found = place.system.get_file_info(place.path)
         if found.type == FileType.File:
             yield address
@@ -79,8 +74,6 @@ def find_files(address: str, *, recursive: bool = False) -> Iterator[str]:
         if found.type == FileType.NotFound:
             raise InputError(base, "no such file or folder")
         below = place.system.get_file_info(FileSelector(place.path, recursive=recursive))
-    except OSError as error:
-        raise InputError(base, f"cannot be read ({error})") from error
     paths = [each.path for each in below if each.type == FileType.File and _is_countable(each.path)]
     if not paths:
         raise InputError(base, "no pictures or videos in it", "" if recursive else "look into its folders (recursive)")

@@ -3,7 +3,7 @@
 from gbdgc.counting.counter import Counter
 from gbdgc.counting.pipeline import Failure, Moment, Outcome, Video, count_sources
 from gbdgc.counting.result import Result
-from gbdgc.counting.sources import Picture, Source, find_sources
+from gbdgc.counting.sources import Source, find_sources
 from gbdgc.counting.zones import Zone, load_zones, parse_zones, zones_from_json
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Failure",
     "Moment",
     "Outcome",
-    "Picture",
     "Result",
     "Source",
     "Video",

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gbdgc.counting.trust import FAR
+from gbdgc.counting.trust import FAR, PlainArrays
 from gbdgc.errors import InputError
 
 COVERAGE = 0.9
@@ -26,16 +26,12 @@ MIN_PICTURES = 20
 """Fewer have no picture beyond their 5 % quantiles."""
 OFFSET = 5.0
 """People added to both counts of a ratio: 2 for 1 is not a crowd counted twice over."""
-_FLOOR = 0.02
-"""Added to |y|: a count that is right by chance has no logarithm."""
-_RIDGE = 5.0
-"""Holds the weights of the features near 0 where there are few pictures."""
+_FLOOR = 0.02  # added to |y|: a count that is right by chance has no logarithm
+_RIDGE = 5.0  # holds the weights of the features near 0 where there are few pictures
 _FOLDS = 10
 _TAILS = (-1, 1)
-_ENOUGH = 10
-"""Pictures that say more of errors than chance."""
-_REACH = 2.5
-"""Standard deviations within which a feature is believed; the scale does not grow or shrink beyond."""
+_ENOUGH = 10  # pictures that say more of errors than chance
+_REACH = 2.5  # standard deviations within which a feature is believed; the scale does not grow or shrink beyond
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -54,7 +50,7 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Conformal:
+class Conformal(PlainArrays):
     """The calibration of a model's intervals, as the plain arrays that its file keeps."""
 
     mean: Array
@@ -69,13 +65,7 @@ class Conformal:
 
     @classmethod
     def fit(cls, truth: ArrayLike, features: Sequence[Array]) -> "Conformal":
-        """Calibrate on labelled pictures.
-
-        Parameters
-        ----------
-        truth : how many people there are in each picture.
-        features : of each picture, by `features_of`.
-        """
+        """Calibrate on labelled pictures: how many people each shows, and its `features_of`."""
         x_NF = np.asarray(features, dtype=np.float64)
         size = len(x_NF)
         if size < MIN_PICTURES:
@@ -104,15 +94,6 @@ class Conformal:
         scales = np.exp(self.weights @ _design(features[None], self.mean, self.deviation)[0])
         low, high = np.exp(np.array(_TAILS) * scales * self.quantiles)
         return Spread(float(low), float(high))
-
-    def to_arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Return the plain arrays that a model file keeps."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[np.generic]]) -> "Conformal":
-        """Return what ``to_arrays`` took apart."""
-        return cls(**arrays)  # type: ignore[arg-type]
 
 
 def range_text(interval: Interval) -> str:

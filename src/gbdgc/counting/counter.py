@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -22,14 +22,13 @@ from gbdgc.errors import InputError
 from gbdgc.shipped import find_model
 
 _FINE_PIXELS = 16_000_000
-_COARSE_STRIDE = 4
-"""Over so many pixels a result keeps its density at this stride: a sixteenth of the memory."""
-
+_COARSE_STRIDE = 4  # over so many pixels a result keeps its density at this stride: a sixteenth of the memory
 
 _OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
 """What a model's file says of how its pictures are to be shown to it."""
 
 
+@dataclass(eq=False, repr=False)
 class Counter:
     """Count people in pictures.
 
@@ -47,34 +46,26 @@ class Counter:
     info : what else the model's file says about it.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        trust: Trust | None = None,
-        conformal: Conformal | None = None,
-        max_side: int | None = None,
-        test_scale: float = 1.0,
-        descriptor_size: int = 224,
-        tile: int = tiling.TILE,
-        batch: int = 1,
-        max_pixels: int = MAX_PIXELS,
-        info: dict[str, Any] | None = None,
-    ) -> None:
-        if max_side is not None and max_side < 1:
-            raise InputError(f"max_side={max_side}", "a side has at least one pixel", "give None to count at full size")
-        if test_scale <= 0:
-            raise InputError(f"test_scale={test_scale}", "a size is above 0", "give 1 to count pictures as they are")
-        self.engine = engine
-        self.trust = trust
-        self.conformal = conformal
-        self.max_side = max_side
-        self.test_scale = test_scale
-        self.descriptor_size = descriptor_size
-        self.tile = tiling.check_tile(tile)
-        self.batch = batch
-        self.max_pixels = max_pixels
-        self.info = info or {}
+    engine: Engine
+    _: KW_ONLY
+    trust: Trust | None = None
+    conformal: Conformal | None = None
+    max_side: int | None = None
+    test_scale: float = 1.0
+    descriptor_size: int = 224
+    tile: int = tiling.TILE
+    batch: int = 1
+    max_pixels: int = MAX_PIXELS
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tile = tiling.check_tile(self.tile)
+        if self.max_side is not None and self.max_side < 1:
+            advice = "give None to count at full size"
+            raise InputError(f"max_side={self.max_side}", "a side has at least one pixel", advice)
+        if self.test_scale <= 0:
+            advice = "give 1 to count pictures as they are"
+            raise InputError(f"test_scale={self.test_scale}", "a size is above 0", advice)
 
     @classmethod
     def load(
@@ -104,7 +95,7 @@ class Counter:
         if chosen not in ENGINES:
             raise InputError(f"engine {chosen!r}", "there is no such engine", f"choose one of {', '.join(ENGINES)}")
         if made_for is not None and chosen != made_for:
-            raise InputError(str(path), f"made for {made_for}, not for {chosen}", "leave the engine out")
+            raise InputError(path, f"made for {made_for}, not for {chosen}", "leave the engine out")
         if threads is not None and threads < 1:
             raise InputError(f"threads={threads}", "at least one", "leave it out to use all cores")
         if made_for is None and chosen in EXPORT_SUFFIXES:
@@ -161,19 +152,11 @@ class Counter:
         yield from _results(self, [Source(source, moving=True)], every=every, **options)
 
     def count_together(
-        self,
-        images: Sequence[RGB],
-        *,
-        size: tuple[int, int] | None = None,
-        check: Callable[[], None] | None = None,
+        self, images: Sequence[RGB], *, size: tuple[int, int] | None = None, check: Callable[[], None] | None = None
     ) -> list[Result]:
-        """Count pictures of one size together.
+        """Count pictures of one size together; ``check`` is called before each window, and may raise to give up.
 
-        Parameters
-        ----------
-        images : of one size.
-        size : their own width and height, where they were decoded at a smaller size; results are in pixels of these.
-        check : called before each window, and may raise to give up.
+        ``size`` is their own width and height, where they were decoded at a smaller size: results are in its pixels.
         """
         started = time.perf_counter()
         height, width = images[0].shape[:2] if size is None else size[::-1]
@@ -189,15 +172,10 @@ class Counter:
         verdicts = self._judge(seen)
         milliseconds = 1000 * (time.perf_counter() - started) / len(images)
         shape = {"width": width, "height": height, "stride": stride}
+        kept = images if images[0].shape[:2] == (height, width) else [None] * len(images)
         results = [
-            Result(
-                own,
-                **shape,
-                image=image if image.shape[:2] == (height, width) else None,
-                milliseconds=milliseconds,
-                **verdict,
-            )
-            for own, image, verdict in zip(cells, images, verdicts, strict=True)
+            Result(own, **shape, image=image, milliseconds=milliseconds, **verdict)
+            for own, image, verdict in zip(cells, kept, verdicts, strict=True)
         ]
         if self.conformal is None:
             return results
@@ -224,15 +202,12 @@ class Counter:
             return [{} for _ in images]
         size = self.descriptor_size
         rows = self.engine.describe(tiling.stack([resized(image, size, size) for image in images]))
-        verdicts = [self.trust.judge(row) for row in rows]
-        return [
-            {
-                "domain": verdict.domain,
-                "novelty": verdict.novelty,
-                "warnings": (_unlike(verdict.novelty),) if verdict.novelty > self.far else (),
-            }
-            for verdict in verdicts
-        ]
+        verdicts = []
+        for domain, novelty in map(self.trust.judge, rows):
+            unlike = f"unlike the pictures the model was trained on (novelty {novelty:.2f}): the count may be far off"
+            warnings = (unlike,) if novelty > self.far else ()
+            verdicts.append({"domain": domain, "novelty": novelty, "warnings": warnings})
+        return verdicts
 
 
 def _results(counter: Counter, sources: Iterable[Source | Picture], **options: Any) -> Iterator[Result]:
@@ -244,7 +219,3 @@ def _results(counter: Counter, sources: Iterable[Source | Picture], **options: A
             raise outcome.error
         if isinstance(outcome, Result):
             yield outcome
-
-
-def _unlike(novelty: float) -> str:
-    return f"unlike the pictures the model was trained on (novelty {novelty:.2f}): the count may be far off"

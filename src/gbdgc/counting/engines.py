@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from gbdgc.counting.seal import check_seal
-from gbdgc.errors import InputError, install_advice
+from gbdgc.errors import InputError, as_input_error, install_advice
 
 if TYPE_CHECKING:
     from gbdgc.models import Network
@@ -60,13 +60,6 @@ class Engine(Protocol):
         """Return the channel statistics of the encoder's levels, one row per image: what trust is judged by."""
 
 
-class Opener(Protocol):
-    """How an engine is made from a model's file."""
-
-    def __call__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> Engine:
-        """Open the file on a device, as the engine calls it, for so many CPU threads."""
-
-
 class TorchEngine:
     """The network itself, as evaluation runs it."""
 
@@ -84,13 +77,10 @@ class TorchEngine:
 
         self.threads = threads
         self.description = description or Description({}, {})
-        try:
+        unusable, advice = (RuntimeError, AssertionError), "leave it out for the CPU"
+        with as_input_error(unusable, f"device {device!r}", "torch cannot use it ({error})", advice):
             self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
             self.network = network.eval().to(self.device)
-        except (RuntimeError, AssertionError) as error:
-            raise InputError(
-                f"device {device!r}", f"torch cannot use it ({error})", "leave it out for the CPU"
-            ) from error
         if self.device.type != "cpu":
             self.batch = _CARD_BATCH
 
@@ -145,7 +135,9 @@ class OnnxEngine:
     def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
         runtime = require("onnxruntime", "onnx")
         options = runtime.SessionOptions()
-        options.intra_op_num_threads = threads or _allowed_cores()
+        # Only the cores this process is held to: onnxruntime itself asks for all, and waits. 0 is for no limit.
+        allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+        options.intra_op_num_threads = threads or (allowed if allowed < (os.cpu_count() or 1) else 0)
         provider = f"{(device or 'cpu').upper()}ExecutionProvider"
         if provider not in runtime.get_available_providers():
             available = ", ".join(runtime.get_available_providers())
@@ -202,20 +194,11 @@ class OpenVinoEngine:
         return np.array(request.infer([np.ascontiguousarray(images_B3HW)], share_inputs=True)[output])
 
 
-ENGINES: dict[str, Opener] = {
-    "torch": TorchEngine.load,
-    "onnx": OnnxEngine,
-    "openvino": OpenVinoEngine,
-}
+ENGINES: dict[str, Callable[..., Engine]] = {"torch": TorchEngine.load, "onnx": OnnxEngine, "openvino": OpenVinoEngine}
+"""What opens a model's file: (path, device=..., threads=...), the device as the engine calls it."""
 
 EXPORT_SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
 """The engines that read exported files of their own, by the files' suffix; every other opens the model file itself."""
-
-
-def _allowed_cores() -> int:
-    """Return how many cores this process is held to, 0 for no limit: onnxruntime itself asks for all, and waits."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    return allowed if allowed < (os.cpu_count() or 1) else 0
 
 
 def pack(info: Mapping[str, Any], extras: Mapping[str, NDArray[np.generic]]) -> str:
@@ -235,35 +218,22 @@ def unpack(text: str) -> Description:
 def _reading(path: Path) -> Iterator[None]:
     """Turn whatever a runtime raises about a file into an error that names the file."""
     if not path.is_file():
-        raise InputError(str(path), "no such file")
-    try:
+        raise InputError(path, "no such file")
+    # Each runtime has errors of its own, and they have no common ancestor.
+    damaged = as_input_error(Exception, path, "damaged, or of a version this runtime cannot read ({error})")
+    foreign, advice = (KeyError, ValueError, SafetensorError), "make it with: gbdgc export WEIGHTS"
+    with damaged, as_input_error(foreign, path, "not exported by gbdgc", advice):
         yield
-    except InputError:
-        raise
-    except (KeyError, ValueError, SafetensorError) as error:
-        raise InputError(str(path), "not exported by gbdgc", "make it with: gbdgc export WEIGHTS") from error
-    except Exception as error:
-        # Each runtime has errors of its own, and they have no common ancestor.
-        raise InputError(str(path), f"damaged, or of a version this runtime cannot read ({error})") from error
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import a runtime, or say which extra brings it; none of them is left to report on its use."""
-    _silence_telemetry()
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise InputError("", f"{module} is not installed", install_advice(extra)) from error
-
-
-def _silence_telemetry() -> None:
-    """Keep the runtimes from sending usage data to their makers, which all of them do unless told before the import.
-
-    OpenVINO and NNCF send by a package of its own, and do without where it cannot be imported; onnxruntime sends from
-    its native code, and reads this variable once.
-    """
+    """Import a runtime, or say which extra brings it."""
+    # All of them send usage data to their makers unless told not to before the import: OpenVINO and NNCF by a package
+    # of its own, without which they do as well, onnxruntime from its native code.
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    with as_input_error(ImportError, "", f"{module} is not installed", install_advice(extra)):
+        return import_module(module)
 
 
 def exported_for(path: Path) -> str | None:

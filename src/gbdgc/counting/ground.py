@@ -6,15 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 
 Floats = NDArray[np.float64]
 
 CROWDING = ((2.0, "green"), (4.0, "yellow"), (5.0, "orange"), (math.inf, "red"))
 """People per square metre up to which a level goes, as crowd safety has it: free, dense, full, dangerous."""
 
-_CELLS = 512
-"""Along the longer side: finer cells would not change an area."""
+_CELLS = 512  # along the longer side: finer cells would not change an area
 _FARTHEST = 100_000
 _NEXT_STEP = (
     "give four corners in order around a patch of ground, and in metres the two sides of a rectangle, or four sides in "
@@ -29,10 +28,8 @@ def crowding(per_m2: float) -> str:
 
 def check_ground(corners: Floats, metres: ArrayLike) -> tuple[float, ...]:
     """Return the distances between four corners, or say why no ground can be made of them."""
-    try:
+    with as_input_error((TypeError, ValueError), "the ground", "its metres are not a list of numbers", _NEXT_STEP):
         distances = tuple(float(value) for value in np.asarray(metres, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise InputError("the ground", "its metres are not a list of numbers", _NEXT_STEP) from error
     if len(corners) != 4 or len(distances) not in (2, 5):
         raise InputError("the ground", f"{len(corners)} corners and {len(distances)} distances", _NEXT_STEP)
     if not all(0 < distance <= _FARTHEST for distance in distances):

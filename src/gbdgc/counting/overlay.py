@@ -30,8 +30,7 @@ _COLOURS = "plasma"
 _FOOTER, _BRIGHT, _DIM = (17, 18, 23), (250, 250, 252), (164, 167, 178)
 _GROUND = (38, 40, 48)
 _CROWDING = {"green": (64, 200, 96), "yellow": (255, 214, 10), "orange": (255, 140, 26), "red": (255, 59, 59)}
-_DOT = (64, 255, 214)
-"""A colour that the palette of densities does not have."""
+_DOT = (64, 255, 214)  # a colour that the palette of densities does not have
 
 
 @dataclass(frozen=True)

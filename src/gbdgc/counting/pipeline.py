@@ -94,27 +94,18 @@ def count_sources(
 
     Parameters
     ----------
-    counter
-        What counts; up to its ``batch`` pictures of one size in a row are counted together.
-    sources
-        Pictures of any kind, or what `find_sources` yields.
-    zones
-        Areas to count in each picture, and masks to leave out. One that cannot be counted in raises its `InputError`.
-    every
-        Seconds between the frames of a video to count; 0 counts each.
-    seconds
-        Stop a video after so many. A live source has no end otherwise, and must then be the only one.
-    half_life
-        Seconds after which an old count weighs half as much in the smoothed one; 0 leaves a running median.
-    counted
-        The counts of an earlier run in a video, by the source's name without password: the video continues after
+    counter : what counts; up to its ``batch`` pictures of one size in a row are counted together.
+    sources : pictures of any kind, or what `find_sources` yields.
+    zones : areas to count in each picture, and masks to leave out. One that cannot be counted in raises its
+        `InputError`.
+    every : seconds between the frames of a video to count; 0 counts each.
+    seconds : stop a video after so many. A live source has no end otherwise, and must then be the only one.
+    half_life : seconds after which an old count weighs half as much in the smoothed one; 0 leaves a running median.
+    counted : the counts of an earlier run in a video, by the source's name without password: the video continues after
         the last of them.
-    check
-        Called before each window; what it raises ends the count.
-    report
-        Called with a line of text when a stream breaks or a video is damaged; logs a warning unless given.
-    **video_options
-        Further arguments of `gbdgc.counting.video.frames`.
+    check : called before each window; what it raises ends the count.
+    report : called with a line of text when a stream breaks or a video is damaged; logs a warning unless given.
+    **video_options : further arguments of `gbdgc.counting.video.frames`.
     """
     number = len(sources) if isinstance(sources, Sized) else None
     options = {"max_pixels": counter.max_pixels, "seconds": seconds, "report": report} | video_options

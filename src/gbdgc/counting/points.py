@@ -10,8 +10,7 @@ from gbdgc.counting.tiling import sum_cells
 HeadPoints = NDArray[np.float32]
 """One row (x, y, confidence) per head, in pixels of the picture."""
 
-_STEP = 4
-"""Side, in pixels, of the cells that points are sought in: half of what the network tells apart."""
+_STEP = 4  # side, in pixels, of the cells that points are sought in: half of what the network tells apart
 _SMOOTHING = 0.75
 _NEAR, _FAR = 8, 32
 """Cells around a peak that a person is gathered from, and those beyond where these hold less than one."""

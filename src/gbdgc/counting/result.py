@@ -3,7 +3,6 @@
 import base64
 import json
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -41,54 +40,30 @@ class Result:
 
     Parameters
     ----------
-    cells
-        People in each cell of ``stride`` x ``stride`` pixels, float32, from the upper left corner; the last row and
+    cells : people in each cell of ``stride`` x ``stride`` pixels, float32, from the upper left corner; the last row and
         column of cells end at the picture's border.
-    width, height
-        The picture's size in pixels.
-    stride
-        The side of a cell. 1 gives every pixel its own; 4 needs a sixteenth of the memory.
-    image
-        The picture, RGB, eight bits; None where it was not kept.
-    source
-        Where the picture came from.
-    domain
-        The latent domain of the training source that the picture is nearest to.
-    novelty
-        How far the picture lies out of the training cloud: 0 well inside, 1 far out.
-    spread
-        By which factors the truth may lie below and above a count; None where the model is not calibrated.
-    warnings
-        What to know before trusting the number.
-    milliseconds
-        The time that counting took.
-    time
-        Seconds into the video, where the picture is a frame of one.
-    smoothed
-        The count smoothed over the frames before, where the picture is a frame of a video.
-    clock
-        When the frame was seen, in ISO 8601, where the video is live.
-    frame
-        Its number in the video.
-    video
-        The video it is a frame of, with what has been counted of it so far.
-    zones
-        People in each named zone; `with_zones` fills it.
-    outlines
-        The same zones' corners in pixels, for drawing.
-    masks
-        Corners of the areas that are not counted in.
-    per_m2
-        People per square metre in each zone, where the ground is calibrated; None above the horizon.
+    width, height : the picture's size in pixels.
+    stride : the side of a cell. 1 gives every pixel its own; 4 needs a sixteenth of the memory.
+    image : the picture, RGB, eight bits; None where it was not kept.
+    source : where the picture came from.
+    domain : the latent domain of the training source that the picture is nearest to.
+    novelty : how far the picture lies out of the training cloud: 0 well inside, 1 far out.
+    spread : by which factors the truth may lie below and above a count; None where the model is not calibrated.
+    warnings : what to know before trusting the number.
+    milliseconds : the time that counting took.
+    time : seconds into the video, where the picture is a frame of one.
+    smoothed : the count smoothed over the frames before, where the picture is a frame of a video.
+    clock : when the frame was seen, in ISO 8601, where the video is live.
+    frame : its number in the video.
+    video : the video it is a frame of, with what has been counted of it so far.
+    zones : people in each named zone; `with_zones` fills it.
+    outlines : the same zones' corners in pixels, for drawing.
+    masks : corners of the areas that are not counted in.
+    per_m2 : people per square metre in each zone, where the ground is calibrated; None above the horizon.
 
     Attributes
     ----------
-    count : float
-        The number of people: the sum of ``cells``.
-    interval : tuple of float
-        What holds the true number nine times in ten, as (low, high); None where the model is not calibrated.
-    points : array
-        Heads as rows (x, y, confidence).
+    count : the number of people: the sum of ``cells``.
     """
 
     cells: NDArray[np.float32]
@@ -117,10 +92,8 @@ class Result:
     def __post_init__(self) -> None:
         expected = (-(-self.height // self.stride), -(-self.width // self.stride))
         if self.cells.shape != expected:
-            raise ValueError(
-                f"cells of shape {self.cells.shape} do not cover {self.width} x {self.height} pixels "
-                f"at stride {self.stride}: {expected} do"
-            )
+            size = f"{self.width} x {self.height} pixels at stride {self.stride}"
+            raise ValueError(f"cells of shape {self.cells.shape} do not cover {size}: {expected} do")
         if self.image is not None and self.image.shape != (self.height, self.width, 3):
             raise ValueError(f"image of shape {self.image.shape} is not {self.width} x {self.height} RGB")
         object.__setattr__(self, "cells", np.ascontiguousarray(self.cells, dtype=np.float32))
@@ -166,16 +139,11 @@ class Result:
         return find_points(self.cells, self.stride, self.width, self.height)
 
     def count_in(self, polygon: ArrayLike) -> float:
-        """Return the number of people inside a polygon.
+        """Return the number of people inside a polygon: corners (x, y) in pixels, from (0, 0) to (width, height).
 
         A pixel (or cell, at a stride over 1) that is cut counts by the area inside, exactly: zones that tile the
         picture add up to ``count``. What lies outside the picture holds nobody. Where a polygon crosses itself,
         everything it winds around is inside, once.
-
-        Parameters
-        ----------
-        polygon
-            Corners (x, y) in pixels; the picture runs from (0, 0) to (width, height).
         """
         return people_inside(self.cells, self.stride, self.width, self.height, check_polygon(polygon))
 
@@ -208,13 +176,10 @@ class Result:
 
         Parameters
         ----------
-        alpha
-            Opacity where people are: 0 shows the picture alone, 1 hides it.
-        peak
-            The density shown in the brightest colour, in people per square of the colour bar; the densest spot's
-            own unless given. Frames of one video want one peak.
-        points
-            Draw a dot at each head.
+        alpha : opacity where people are: 0 shows the picture alone, 1 hides it.
+        peak : the density shown in the brightest colour, in people per square of the colour bar; the densest spot's own
+            unless given. Frames of one video want one peak.
+        points : draw a dot at each head.
         """
         return np.asarray(blend(self, alpha, peak, points=points))
 
@@ -251,38 +216,21 @@ class Result:
                     file.write(strip.astype("<f4", copy=False).tobytes())
         elif suffix == ".npz":
             with atomic_write(path) as file:
-                np.savez_compressed(
-                    file,
-                    cells=self.cells,
-                    stride=self.stride,
-                    width=self.width,
-                    height=self.height,
-                    count=self.count,
-                )
+                shape: dict[str, Any] = {"stride": self.stride, "width": self.width, "height": self.height}
+                np.savez_compressed(file, cells=self.cells, count=self.count, **shape)
         elif suffix == ".json":
             with atomic_write(path, "w") as file:
                 file.write(self.to_json(points=points) + "\n")
         elif suffix == ".csv":
             with atomic_write(path, "w") as file:
-                np.savetxt(
-                    file,
-                    self.points,
-                    fmt=["%.1f", "%.1f", "%.3f"],
-                    delimiter=",",
-                    header="x,y,confidence",
-                    comments="",
-                )
+                file.write("x,y,confidence\n")
+                np.savetxt(file, self.points, fmt=["%.1f", "%.1f", "%.3f"], delimiter=",")
         else:
-            raise InputError(
-                str(path), f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz, .csv or .json"
-            )
+            raise InputError(path, f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz, .csv or .json")
         return path
 
-    def to_dict(self, *, density: bool = False, points: bool = False) -> dict[str, Any]:
-        """Return what JSON can hold, with ``points`` also the heads.
-
-        With ``density`` it has the cells too, so that `from_dict` gives the result back.
-        """
+    def to_dict(self, *, points: bool = False) -> dict[str, Any]:
+        """Return what JSON can hold, with ``points`` also the heads."""
         record: dict[str, Any] = {
             "source": self.source,
             "count": self.count,
@@ -303,48 +251,15 @@ class Result:
             record["per_m2"] = dict(self.per_m2)
         if points:
             record["points"] = self.rounded_points()
-        if density:
-            for kind, polygons in (("outlines", self.outlines), ("masks", self.masks)):
-                record[kind] = {name: corners.tolist() for name, corners in polygons.items()}
-            record["spread"] = None if self.spread is None else list(self.spread)
-            record["stride"] = self.stride
-            record["cells"] = base64.b64encode(zlib.compress(self.cells.astype("<f4").tobytes(), 1)).decode("ascii")
         return record
 
     def rounded_points(self) -> list[list[float]]:
         """Return the heads as lists [x, y, confidence], to a tenth of a pixel: short as text."""
         return [[round(x, 1), round(y, 1), round(confidence, 3)] for x, y, confidence in self.points.tolist()]
 
-    def to_json(self, *, density: bool = False, points: bool = False) -> str:
+    def to_json(self, *, points: bool = False) -> str:
         """Return `to_dict` as one line of JSON."""
-        return json.dumps(self.to_dict(density=density, points=points), ensure_ascii=False, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the result that `to_dict` was made of, without its image; wants ``to_dict(density=True)``."""
-        if "cells" not in record:
-            raise InputError("", "this record holds no density", "write it with to_dict(density=True)")
-        stride, width, height = int(record["stride"]), int(record["width"]), int(record["height"])
-        cells = np.frombuffer(zlib.decompress(base64.b64decode(record["cells"])), dtype="<f4")
-        return cls(
-            cells.reshape(-(-height // stride), -(-width // stride)).astype(np.float32),
-            width=width,
-            height=height,
-            stride=stride,
-            source=record.get("source"),
-            domain=record.get("domain"),
-            novelty=record.get("novelty"),
-            spread=None if record.get("spread") is None else Spread(*record["spread"]),
-            warnings=tuple(record.get("warnings", ())),
-            milliseconds=record.get("milliseconds"),
-            time=record.get("time"),
-            smoothed=record.get("smoothed"),
-            clock=record.get("clock"),
-            zones=dict(record.get("zones", {})),
-            outlines={name: np.asarray(corners) for name, corners in record.get("outlines", {}).items()},
-            masks={name: np.asarray(corners) for name, corners in record.get("masks", {}).items()},
-            per_m2=dict(record.get("per_m2", {})),
-        )
+        return json.dumps(self.to_dict(points=points), ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
         between = f" ({range_text(self.interval)})" if self.interval else ""

@@ -29,5 +29,5 @@ def check_seal(path: Path) -> None:
     beside = weights.read_bytes() if path.suffix.lower() == ".xml" and weights.exists() else b""
     if content != sealed(content[:start], path.suffix.lower(), beside):
         raise InputError(
-            str(path), "damaged: its content does not match its digest", "export it again with: gbdgc export WEIGHTS"
+            path, "damaged: its content does not match its digest", "export it again with: gbdgc export WEIGHTS"
         )

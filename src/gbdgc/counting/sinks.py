@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from gbdgc.counting.sources import Source
 from gbdgc.counting.video import VideoWriter, public_name
 from gbdgc.counting.zones import Zone
 from gbdgc.data.formats import coco
-from gbdgc.errors import InputError
+from gbdgc.errors import as_input_error
 from gbdgc.files import atomic_write, csv_rows
 from gbdgc.runs import Journal, Resume, RunFolder
 
@@ -30,13 +30,9 @@ ZONE, ZONE_LOW, ZONE_HIGH, PER_M2 = "zone:", "zone_low:", "zone_high:", "per_m2:
 FILES = ("overlay", "density", "points")
 """Columns that name what a sink made of a result."""
 _COLUMNS_BEFORE_ZONES = ("source", "time", "clock", "count", "low", "high", "smoothed")
-_COLUMNS_AFTER_ZONES = (
-    *("width", "height", "domain", "novelty", "warnings", "milliseconds"),
-    *FILES,
-)
+_COLUMNS_AFTER_ZONES = ("width", "height", "domain", "novelty", "warnings", "milliseconds", *FILES)
 _VIDEO_COLUMNS = ("source", "frames", "seconds", "dropped", "mean", "highest")
-_SAME = ("weights", "zones", "every", "seconds", "tile")
-"""Settings that must not change within one table."""
+_SAME = ("weights", "zones", "every", "seconds", "tile")  # settings that must not change within one table
 
 _MOST_BYTES = 120
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\udc80-\udcff]+')
@@ -58,29 +54,16 @@ class Sink(Protocol):
         """Complete what is open: the video is over."""
 
 
-class Densities:
-    """The density of each picture and frame, as .npz."""
+class Files:
+    """A file of each picture and frame: its density as .npz, or its points as .csv."""
 
-    kind = "density"
-
-    def write(self, folder: Path, stem: str, result: Result) -> str:
-        """Write the density."""
-        name = f"density/{stem}.npz" if result.frame is None else f"density/{stem}/{result.frame:06d}.npz"
-        result.save(folder / name)
-        return name
-
-    def close(self) -> None:
-        """Nothing stays open."""
-
-
-class HeadFiles:
-    """The heads of each picture and frame, as CSV with the columns x, y and confidence."""
-
-    kind = "points"
+    def __init__(self, kind: Literal["density", "points"]) -> None:
+        self.kind: str = kind
+        self._suffix = {"density": ".npz", "points": ".csv"}[kind]
 
     def write(self, folder: Path, stem: str, result: Result) -> str:
-        """Write the heads."""
-        name = f"points/{stem}.csv" if result.frame is None else f"points/{stem}/{result.frame:06d}.csv"
+        """Write the file."""
+        name = f"{self.kind}/{stem}" + ("" if result.frame is None else f"/{result.frame:06d}") + self._suffix
         result.save(folder / name)
         return name
 
@@ -91,14 +74,7 @@ class HeadFiles:
 class Overlays:
     """Each picture with the density over it, and one annotated video of all frames of a video.
 
-    Parameters
-    ----------
-    codec
-        Of the annotated video, as `VideoWriter` takes it.
-    smoothed
-        Also write the smoothed count on each frame.
-    points
-        Also draw a dot at each head.
+    The codec is one of `VideoWriter`'s; each frame may also bear the smoothed count, and a dot at each head.
     """
 
     kind = "overlay"
@@ -135,12 +111,9 @@ class ResultsFolder:
 
     Parameters
     ----------
-    folder
-        What it holds already is kept.
-    zones
-        The zones that each result has.
-    sinks
-        What to make of each result besides its row.
+    folder : what it holds already is kept.
+    zones : the zones that each result has.
+    sinks : what to make of each result besides its row.
 
     Attributes
     ----------
@@ -168,7 +141,9 @@ class ResultsFolder:
         for row in rows:
             if row["time"] and row["source"] not in finished:
                 self.begun[row["source"]].append(Moment(float(row["time"]), float(row["count"])))
-            self._taken |= {_stem_of(row[kind]).casefold() for kind in FILES if row[kind]}
+            for made in (Path(row[kind]) for kind in FILES if row[kind]):
+                # The stem in overlays/STEM.jpg, or in density/STEM/000001.npz.
+                self._taken.add(made.parts[1].removesuffix(made.suffix).casefold())
         self.done = finished | {row["source"] for row in rows if not row["time"]}
 
     @classmethod
@@ -186,11 +161,10 @@ class ResultsFolder:
         """Make the folder of a run, or resume the one in ``out`` or the newest of this name: see `RunFolder.open`."""
 
         def changed(file: Path) -> list[str]:
-            try:
+            damaged = (ValueError, KeyError, TypeError)
+            with as_input_error(damaged, file, "not the settings of a count", "choose another folder"):
                 before, now = json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(settings))
                 return [name for name in _SAME if before[name] != now[name]]
-            except (ValueError, KeyError, TypeError) as error:
-                raise InputError(str(file), "not the settings of a count", "choose another folder") from error
 
         products = (COUNTS, VIDEOS, ERRORS)
         resuming: Resume = "auto" if resume else False
@@ -201,7 +175,7 @@ class ResultsFolder:
             try:
                 yield results
             finally:
-                if any(isinstance(sink, HeadFiles) for sink in sinks):
+                if any(sink.kind == "points" for sink in sinks):
                     results.write_coco()
 
     def left(self, sources: Iterable[Source]) -> Iterator[Source]:
@@ -241,17 +215,12 @@ class ResultsFolder:
         if not rows:
             return
         root = os.path.commonpath([Path(row["source"]).absolute().parent for row in rows])
-        pictures = [
-            coco.Picture(
-                os.path.relpath(row["source"], root).replace(os.sep, "/"),
-                int(row["width"]),
-                int(row["height"]),
-                np.array(csv_rows((self.folder / row["points"]).read_text(encoding="utf-8"))[1:], dtype=float).reshape(
-                    -1, 3
-                ),
-            )
-            for row in rows
-        ]
+        pictures = []
+        for row in rows:
+            name = os.path.relpath(row["source"], root).replace(os.sep, "/")
+            heads = csv_rows((self.folder / row["points"]).read_text(encoding="utf-8"))[1:]
+            points = np.array(heads, dtype=float).reshape(-1, 3)
+            pictures.append(coco.Picture(name, int(row["width"]), int(row["height"]), points))
         with atomic_write(self.folder / HEADS, "w") as file:
             json.dump(coco.document(pictures), file)
 
@@ -307,9 +276,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(each) for each in value]
     return round(value, 3) + 0.0 if isinstance(value, float) else value
-
-
-def _stem_of(made: str) -> str:
-    """Return the name that `ResultsFolder.name_for` gave: of overlays/NAME.jpg, or density/NAME/000001.npz."""
-    path = Path(made)
-    return path.parts[1].removesuffix(path.suffix)

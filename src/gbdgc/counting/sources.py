@@ -44,14 +44,11 @@ def find_sources(
 
     Parameters
     ----------
-    arguments
-        Pictures, videos, folders, patterns such as ``cam*/*.jpg``, numbers of cameras, addresses of streams, or ``-``.
-        What exists under a name is meant by it, also where the name looks like a pattern or a number.
-    recursive
-        Look into the folders within folders too.
-    listed
-        Where ``-`` reads its list from: one argument per line, or ended by zero bytes, as ``find -print0`` writes them.
-        Each is yielded as it comes, for the list may still be growing.
+    arguments : pictures, videos, folders, patterns such as ``cam*/*.jpg``, numbers of cameras, addresses of streams, or
+        ``-``. What exists under a name is meant by it, also where the name looks like a pattern or a number.
+    recursive : look into the folders within folders too.
+    listed : where ``-`` reads its list from: one argument per line, or ended by zero bytes, as ``find -print0`` writes
+        them. Each is yielded as it comes, for the list may still be growing.
     """
     seen: set[str] = set()
     for argument in arguments:
@@ -102,11 +99,11 @@ def _in_folder(folder: Path, recursive: bool) -> Iterator[Source]:
                 yield Source(str(Path(parent, name)), _is_film(Path(name)))
     if unreadable:
         reason = f"cannot be read ({unreadable[0].strerror})"
-        raise InputError(str(unreadable[0].filename), reason, "check who may read it")
+        raise InputError(unreadable[0].filename, reason, "check who may read it")
     if not found:
         deeper = within and not recursive
         advice = "look into the folders in it too (recursive)" if deeper else "name a folder that has some"
-        raise InputError(str(folder), "no pictures or videos in it", advice)
+        raise InputError(folder, "no pictures or videos in it", advice)
 
 
 def _matching(pattern: str, recursive: bool) -> Iterator[Source]:
@@ -179,11 +176,8 @@ def picture_name(picture: Picture) -> str | None:
 def _check_array(array: NDArray[Any]) -> RGB:
     """Return an array as RGB, or say what is wrong with it: a guess would give a wrong number without a word."""
     if array.dtype != np.uint8:
-        raise InputError(
-            f"an array of {array.dtype}",
-            "give eight bits (uint8) from 0 to 255",
-            "for values from 0 to 1 that is (255 * image).round().astype('uint8')",
-        )
+        advice = "for values from 0 to 1 that is (255 * image).round().astype('uint8')"
+        raise InputError(f"an array of {array.dtype}", "give eight bits (uint8) from 0 to 255", advice)
     name = f"an array of {' x '.join(map(str, array.shape))}"
     if array.ndim == 2:
         array = np.repeat(array[:, :, None], 3, axis=2)

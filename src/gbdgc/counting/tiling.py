@@ -80,13 +80,8 @@ def count_cells(
 ) -> NDArray[np.float32]:
     """Return the people in each cell of ``stride`` x ``stride`` pixels, for pictures of one size, one map each.
 
-    Parameters
-    ----------
-    engine : what counts a window.
-    images : pictures of one size.
-    stride : a divisor of 16; the last row and column of cells end at the picture's border.
-    tile : pictures with a longer side are counted in windows of at most this side.
-    check : called before each window; what it raises ends the count.
+    The stride is a divisor of 16; the last row and column of cells end at the picture's border. Pictures with a longer
+    side than ``tile`` are counted in windows; ``check`` is called before each, and what it raises ends the count.
     """
     height, width = images[0].shape[:2]
     cells = np.zeros((len(images), math.ceil(height / stride), math.ceil(width / stride)), dtype=np.float32)

@@ -1,7 +1,7 @@
 """How far a picture lies from what a counter was trained on, and which of its latent domains it is nearest to."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,8 +24,21 @@ class Verdict(NamedTuple):
     """The share of training pictures that lie nearer to the rest of the cloud than this one: 0 inside, 1 far out."""
 
 
+class PlainArrays:
+    """A dataclass of plain arrays, as a model file keeps them."""
+
+    def to_arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return the arrays by name."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[np.generic]]) -> Self:
+        """Return what ``to_arrays`` took apart."""
+        return cls(**arrays)
+
+
 @dataclass(frozen=True)
-class Trust:
+class Trust(PlainArrays):
     """The cloud of training descriptors on its main axes.
 
     A picture's distance is the mean of those to its nearest training pictures. Training pictures have distances to each
@@ -67,12 +80,3 @@ class Trust:
         nearest = np.argsort(distance, kind="stable")[:_NEIGHBOURS]
         rank = np.searchsorted(self.distances, distance[nearest].mean(), side="left")
         return Verdict(int(self.labels[nearest[0]]), float(rank / len(self.distances)))
-
-    def to_arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Return the plain arrays that a model file keeps."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[np.generic]]) -> "Trust":
-        """Return what ``to_arrays`` took apart."""
-        return cls(**arrays)  # type: ignore[arg-type]

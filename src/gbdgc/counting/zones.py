@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gbdgc.counting.ground import check_ground, square_metres
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 
 Corners = NDArray[np.float64]
 """A polygon as (n, 2): x to the right and y down, in pixels; (0, 0) is the picture's upper left corner."""
@@ -60,19 +60,16 @@ def load_zones(path: str | os.PathLike[str], *, relative: bool = False) -> tuple
 
     Parameters
     ----------
-    path
-        The file: ``{"name": [[x, y], ...]}`` or ``[{"name": ..., "polygon": [[x, y], ...]}]``, or either of them as
+    path : the file: ``{"name": [[x, y], ...]}`` or ``[{"name": ..., "polygon": [[x, y], ...]}]``, or either of them as
         ``{"relative": true, "zones": ..., "masks": ..., "ground": ...}``, where masks have the same shape and are not
         counted in, and the ground is ``{"corners": [[x, y], ...], "metres": [...]}``.
-    relative
-        The coordinates run from 0 to 1 over the picture; a file that says so itself needs no flag.
+    relative : the coordinates run from 0 to 1 over the picture; a file that says so itself needs no flag.
     """
-    try:
+    with (
+        as_input_error(OSError, path, "zones could not be read ({error})"),
+        as_input_error(UnicodeDecodeError, path, "not JSON ({error})", f"zones are {_SHAPES}"),
+    ):
         text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(str(path), f"zones could not be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(str(path), f"not JSON ({error})", f"zones are {_SHAPES}") from error
     return zones_from_json(text, where=str(path), relative=relative)
 
 
@@ -129,11 +126,8 @@ def parse_zones(
         except InputError as error:
             raise InputError(where, f"zone '{name}': {error.reason}", error.next_step) from error
     if not relative and all((np.abs(corners) <= 1).all() for corners in polygons):
-        raise InputError(
-            where,
-            "every zone lies within one pixel",
-            'for coordinates from 0 to 1 write {"relative": true, "zones": ...}',
-        )
+        advice = 'for coordinates from 0 to 1 write {"relative": true, "zones": ...}'
+        raise InputError(where, "every zone lies within one pixel", advice)
     if relative and any((np.abs(corners) > 2).any() for corners in polygons):
         raise InputError(where, "relative coordinates run from 0 to 1, and these look like pixels")
     zones = [
@@ -163,12 +157,11 @@ def _named_polygons(value: Any, where: str) -> list[tuple[Any, Any]]:
 
 def check_polygon(polygon: ArrayLike) -> Corners:
     """Return the polygon as an array, or say what is wrong with it."""
-    try:
+    no_pairs = "corners must be pairs of numbers [x, y]"
+    with as_input_error((TypeError, ValueError, OverflowError), "the polygon", no_pairs):
         corners = np.asarray(polygon, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError("the polygon", "corners must be pairs of numbers [x, y]") from error
     if corners.ndim != 2 or corners.shape[1] != 2:
-        raise InputError("the polygon", "corners must be pairs of numbers [x, y]")
+        raise InputError("the polygon", no_pairs)
     if len(corners) < 3:
         raise InputError("the polygon", f"{len(corners)} corners, and a polygon has at least three")
     if len(corners) > MAX_CORNERS:

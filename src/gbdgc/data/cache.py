@@ -60,9 +60,6 @@ class ImageCache:
         image = read_image(sample.image)
         height, width = image.shape[:2]
         if (width, height) != (sample.width, sample.height):
-            raise InputError(
-                str(sample.image),
-                f"{width} x {height} pixels, but its sample {sample.id} says {sample.width} x {sample.height}",
-                "if the picture was changed, load the data set anew",
-            )
+            reason = f"{width} x {height} pixels, but its sample {sample.id} says {sample.width} x {sample.height}"
+            raise InputError(sample.image, reason, "if the picture was changed, load the data set anew")
         return limit_side(image, self.max_side)

@@ -16,6 +16,7 @@ from PIL import Image
 from gbdgc.data.images import MAX_PIXELS, read_image
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.sample import Points, Sample
+from gbdgc.data.statistics import Bin
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 from gbdgc.progress import track
@@ -44,14 +45,6 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """One bar of the chart at the top: its length is relative to the longest."""
-
-    label: str
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Thumbnail:
     """A small picture: its data, empty where the file does not decode, and its heads as the path of an SVG."""
 
@@ -75,11 +68,11 @@ def write_contact_sheet(
     facts: Mapping[str, str],
     sections: Sequence[Section],
     *,
-    bars: Sequence[Bar] = (),
+    bars: Sequence[Bin] = (),
     max_pixels: int = MAX_PIXELS,
     workers: int | None = None,
 ) -> Path:
-    """Write the page and return its path."""
+    """Write the page, with a chart of the bars at its top, and return its path."""
     samples = {sample.id: sample for section in sections for group in section.groups for sample in group.samples}
     draw = partial(_draw, max_pixels=max_pixels)
     drawn = map_unordered(draw, list(samples.values()), workers=workers)

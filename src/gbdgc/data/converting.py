@@ -47,11 +47,8 @@ class ConversionSettings:
 
     def __post_init__(self) -> None:
         if self.max_side < 1 or (self.min_side is not None and not 1 <= self.min_side <= self.max_side):
-            raise UsageError(
-                "",
-                f"the sides must be 1 <= min_side <= max_side, but min_side is {self.min_side} "
-                f"and max_side is {self.max_side}",
-            )
+            given = f"min_side is {self.min_side} and max_side is {self.max_side}"
+            raise UsageError("", f"the sides must be 1 <= min_side <= max_side, but {given}")
         if not 1 <= self.quality <= 100:
             raise UsageError("", f"the quality of a JPEG lies between 1 and 100, not {self.quality}")
 
@@ -65,10 +62,7 @@ class ConversionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What a conversion did: how many pictures it drew anew, copied, and found done; and what is there now.
-
-    ``format`` is what the source was read as.
-    """
+    """What a conversion did to a source read as ``format``: how many pictures it drew anew, copied, and found done."""
 
     dataset: Dataset
     manifest: Path
@@ -135,14 +129,16 @@ def convert(
     done, problems = kept | new, [*dataset.problems, *bad]
     if problems and not skip_bad:
         count = "one picture" if len(problems) == 1 else f"{len(problems)} pictures"
-        raise InputError(
-            str(source),
-            f"{count} cannot be converted:{list_problems(problems)}",
-            f"the other {len(done)} are done; mend these, or leave them out (skip_bad), and run it again",
-        )
-    converted = Dataset(
-        (_converted(sample, done[sample.id], dest) for sample in dataset if sample.id in done), problems=problems
-    )
+        advice = f"the other {len(done)} are done; mend these, or leave them out (skip_bad), and run it again"
+        raise InputError(source, f"{count} cannot be converted:{list_problems(problems)}", advice)
+    samples = []
+    for sample in dataset:
+        if sample.id in done:
+            image, width, height = dest / done[sample.id].image, done[sample.id].width, done[sample.id].height
+            factors = np.array([width / sample.width, height / sample.height], dtype=np.float32)
+            points = None if sample.points is None else sample.points * factors
+            samples.append(replace(sample, image=image, width=width, height=height, points=points))
+    converted = Dataset(samples, problems=problems)
     manifest = converted.save(dest / _MANIFEST)
     copied = sum(each.copied for each in new.values())
     return Conversion(converted, manifest, dataset.format, len(new) - copied, copied, len(kept))
@@ -157,7 +153,7 @@ def _refuse_overlap(source: Path, dest: Path, dataset: Dataset) -> None:
     for folder in sorted(folders):
         if target.is_relative_to(folder) or folder.is_relative_to(target):
             raise InputError(
-                str(dest), f"this would write among the source's own files in {folder}", "choose a folder apart"
+                dest, f"this would write among the source's own files in {folder}", "choose a folder apart"
             )
 
 
@@ -218,11 +214,8 @@ def _convert_missing(
                 if (old := before.get(outcome.id)) is not None and old.image != outcome.image:
                     (dest / old.image).unlink(missing_ok=True)
     except (InputError, OSError) as error:
-        raise InputError(
-            "",
-            f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay",
-            "run it again to go on from there",
-        ) from error
+        reason = f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay"
+        raise InputError("", reason, "run it again to go on from there") from error
     return done, problems
 
 
@@ -255,12 +248,6 @@ def _jpeg(image: RGB, quality: int) -> bytes:
     # Colour at full resolution, as a head may be a few pixels wide.
     Image.fromarray(image).save(buffer, "JPEG", quality=quality, subsampling=0, optimize=True)
     return buffer.getvalue()
-
-
-def _converted(sample: Sample, done: _Done, dest: Path) -> Sample:
-    factors = np.array([done.width / sample.width, done.height / sample.height], dtype=np.float32)
-    points = None if sample.points is None else sample.points * factors
-    return replace(sample, image=dest / done.image, width=done.width, height=done.height, points=points)
 
 
 def _done_before(journal: Journal) -> dict[str, _Done]:

@@ -36,12 +36,7 @@ class Decoded(NamedTuple):
 class Decoder:
     """Decodes pictures in another process; whoever waits for one may give up, and the process ends.
 
-    Used from one thread at a time.
-
-    Parameters
-    ----------
-    max_pixels : larger pictures are refused.
-    reduce_to : as for `read_image`.
+    Used from one thread at a time; the settings are those of `read_image`.
     """
 
     def __init__(self, max_pixels: int, reduce_to: int | None = None) -> None:

@@ -16,10 +16,8 @@ from gbdgc.errors import InputError
 Density = NDArray[np.float32]
 """People per cell, rows x columns."""
 
-_ADAPTIVE_REACH = 3.0
-"""An adaptive window ends so many sigmas from its head."""
-_SMALLEST_SIGMA = 0.5
-"""Two labels on one head have a distance of zero, and a Gaussian needs some width."""
+_ADAPTIVE_REACH = 3.0  # an adaptive window ends so many sigmas from its head
+_SMALLEST_SIGMA = 0.5  # two labels on one head have a distance of zero, and a Gaussian needs some width
 
 
 def density_map(
@@ -31,23 +29,15 @@ def density_map(
     sigma: float | NDArray[np.float32] = 4.0,
     stride: int = 1,
 ) -> Density:
-    """Return the map of an image of ``height`` x ``width``; its sum is the number of points.
+    """Return the map of an image, of shape (ceil(height / stride), ceil(width / stride)); it sums to the heads.
 
     Parameters
     ----------
-    points : array of shape (n, 2)
-        Heads (x, y). A head belongs to the pixel (floor x, floor y); one outside belongs to the nearest pixel inside.
-    kernel : int
-        Side of the window in pixels, odd.
-    sigma : float or array of shape (n,)
-        Width of the Gaussian in pixels. One value per head gives each a window of three sigmas to either side in place
-        of ``kernel``: see `adaptive_sigma`.
-    stride : int
-        Side of a cell. The map at stride s holds the sums of the s x s blocks of the map at stride 1.
-
-    Returns
-    -------
-    array of shape (ceil(height / stride), ceil(width / stride)), float32
+    points : heads (x, y). One belongs to the pixel (floor x, floor y); one outside to the nearest pixel inside.
+    kernel : side of the window in pixels, odd.
+    sigma : width of the Gaussian in pixels. One value per head gives each a window of three sigmas to either side in
+        place of ``kernel``: see `adaptive_sigma`.
+    stride : side of a cell. The map at stride s holds the sums of the s x s blocks of the map at stride 1.
     """
     if min(height, width, stride) < 1:
         raise InputError(f"a density map of {height} x {width} at stride {stride}", "all three must be at least 1")
@@ -72,17 +62,17 @@ def density_map(
     return density.astype(np.float32)
 
 
-def adaptive_sigma(points: Points, *, neighbours: int = 3, beta: float = 0.3, lone: float = 4.0) -> NDArray[np.float32]:
-    """Return ``beta`` times each head's mean distance to its nearest ``neighbours``: heads are small where it is dense.
+def adaptive_sigma(points: Points, *, lone: float = 4.0) -> NDArray[np.float32]:
+    """Return 0.3 times each head's mean distance to its three nearest: heads are small where it is dense.
 
     With fewer heads the mean is over those that there are; a head all alone gets ``lone``.
     """
-    neighbours = min(neighbours, len(points) - 1)
+    neighbours = min(3, len(points) - 1)
     if neighbours < 1:
         return np.full(len(points), lone, dtype=np.float32)
     # The nearest of all is the head itself, at distance zero: it adds nothing to the sum.
     distances = np.asarray(cKDTree(points).query(points, k=neighbours + 1)[0], dtype=np.float32)
-    sigmas: NDArray[np.float32] = np.maximum(beta * distances.sum(axis=1) / neighbours, _SMALLEST_SIGMA)
+    sigmas: NDArray[np.float32] = np.maximum(0.3 * distances.sum(axis=1) / neighbours, _SMALLEST_SIGMA)
     return sigmas
 
 

@@ -62,10 +62,13 @@ def _near_copies(thumbnails: Floats) -> Iterator[tuple[int, int]]:
     """Yield the pairs that show the same picture."""
     brightness, contrast = thumbnails.mean((1, 2)), thumbnails.std((1, 2))
     levelled = (thumbnails - brightness[:, None, None]) * (50 / np.maximum(contrast, 10))[:, None, None]
-    for first, second in _close_pairs(_perceptual_hashes(thumbnails)):
-        as_bright = abs(brightness[first] - brightness[second]) <= _MAX_BRIGHTNESS
-        if as_bright and _same(levelled[first], levelled[second]):
-            yield first, second
+    hashes = _perceptual_hashes(thumbnails)
+    for first, own in enumerate(hashes):
+        similar = np.bitwise_count(hashes[first + 1 :] ^ own) <= _MAX_BITS
+        similar &= np.abs(brightness[first + 1 :] - brightness[first]) <= _MAX_BRIGHTNESS
+        for second in (np.flatnonzero(similar) + first + 1).tolist():
+            if _same(levelled[first], levelled[second]):
+                yield first, second
 
 
 def _perceptual_hashes(thumbnails: Floats) -> NDArray[np.uint64]:
@@ -75,14 +78,6 @@ def _perceptual_hashes(thumbnails: Floats) -> NDArray[np.uint64]:
     waves[:, 0] = np.median(waves[:, 1:], axis=1)  # the mean brightness tells nothing
     bits = waves > np.median(waves[:, 1:], axis=1, keepdims=True)
     return np.packbits(bits, axis=1).view(np.uint64)[:, 0]
-
-
-def _close_pairs(hashes: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs whose hashes differ in few bits."""
-    for first, own in enumerate(hashes):
-        distance = np.bitwise_count(hashes[first + 1 :] ^ own)
-        for offset in np.flatnonzero(distance <= _MAX_BITS):
-            yield first, first + 1 + int(offset)
 
 
 @numba.njit(cache=True)

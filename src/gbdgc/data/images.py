@@ -183,9 +183,9 @@ def _open_file(path: Path) -> IO[bytes]:
     ):
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise InputError(str(path), "not a file")
+            raise InputError(path, "not a file")
         if status.st_size == 0:
-            raise InputError(str(path), "the file is empty", "copy it again from where it came")
+            raise InputError(path, "the file is empty", "copy it again from where it came")
         return path.open("rb")
 
 

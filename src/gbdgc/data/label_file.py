@@ -13,7 +13,7 @@ from gbdgc.data.formats.entry import only_file
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.reading import load_dataset
 from gbdgc.data.sample import Points, Sample
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 
 NAME = "labels.csv"
 MAX_HEADS = 100_000
@@ -27,24 +27,15 @@ class LabelsChanged(InputError):
 class LabelFile:
     """The pictures of a folder, at any depth, and the one CSV there that holds the heads of those labelled so far.
 
-    What somebody else writes into the file meanwhile is read before anything is saved. Threads may share it.
-
-    Attributes
-    ----------
-    path : Path
-        The file: the folder's own CSV of points, or labels.csv.
-    pictures : dict
-        A sample without points for each picture, by its name.
+    What somebody else writes into the file meanwhile is read before anything is saved. Threads may share it. ``path``
+    is the folder's own CSV of points, or labels.csv; ``pictures`` has a sample without points for each, by its name.
     """
 
     def __init__(self, folder: Path) -> None:
         kind, reason = looks_like(folder) or ("folder", "")
         if kind not in ("csv", "folder"):
-            raise InputError(
-                str(folder),
-                f"its labels are {READERS[kind].TITLE} already ({reason})",
-                "label in a folder that has pictures only, or none but a CSV of points",
-            )
+            advice = "label in a folder that has pictures only, or none but a CSV of points"
+            raise InputError(folder, f"its labels are {READERS[kind].TITLE} already ({reason})", advice)
         self.folder = folder
         found = csv_points.label_files(folder)
         self.path = only_file(folder, found, "CSV of points") if found else folder / NAME
@@ -112,15 +103,13 @@ def _place(sample: Sample) -> Path:
 
 
 def _checked(heads: ArrayLike, picture: Sample) -> Points:
-    rows = np.asarray(heads, dtype=object)
+    rows, no_pairs = np.asarray(heads, dtype=object), "heads must be pairs of numbers [x, y]"
     points = np.zeros((0, 2), dtype=np.float32)
     if rows.size:
-        try:
+        with as_input_error((TypeError, ValueError, OverflowError), picture.id, no_pairs):
             points = rows.astype(np.float32)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(picture.id, "heads must be pairs of numbers [x, y]") from error
     if points.ndim != 2 or points.shape[1] != 2:
-        raise InputError(picture.id, "heads must be pairs of numbers [x, y]")
+        raise InputError(picture.id, no_pairs)
     if len(points) > MAX_HEADS:
         raise InputError(picture.id, f"{len(points):,} heads, over the limit of {MAX_HEADS:,}")
     if not ((points >= 0) & (points <= (picture.width, picture.height))).all():

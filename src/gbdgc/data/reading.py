@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -34,29 +34,18 @@ def load_dataset(
     split: str | None = None,
     point: BoxPoint = "head",
 ) -> Dataset:
-    """Read a labelled data set, or a folder of pictures without labels.
+    """Read a labelled data set, or a folder of pictures without labels; an `InputError` lists all that is wrong.
 
     Parameters
     ----------
-    path
-        A folder or a label file; what it must hold depends on the format (docs/data.md).
-    format
-        A name in `gbdgc.data.READERS`, or "auto" to recognise it by its layout; ``Dataset.format`` says what it was
-        taken for.
-    skip_bad
-        Leave out pictures with problems and list these in ``Dataset.problems``, instead of raising.
-    max_pixels
-        Refuse larger pictures.
-    split
-        Read only the samples of that split, such as "train".
-    point
-        Where labels are boxes, the point that stands for a person: "head", a fifteenth of the box below the middle
+    path : a folder or a label file; what it must hold depends on the format (docs/data.md).
+    format : a name in `gbdgc.data.READERS`, or "auto" to recognise it by its layout; ``Dataset.format`` says what it
+        was taken for.
+    skip_bad : leave out pictures with problems and list these in ``Dataset.problems``, instead of raising.
+    max_pixels : refuse larger pictures.
+    split : read only the samples of that split, such as "train".
+    point : where labels are boxes, the point that stands for a person: "head", a fifteenth of the box below the middle
         of its top edge, or "centre".
-
-    Raises
-    ------
-    InputError
-        When anything is wrong: the message lists all problems, not only the first.
     """
     path = Path(path)
     _require_readable(path)
@@ -72,11 +61,8 @@ def load_dataset(
     problems = [_HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], problem) for problem in problems]
     if problems and not (skip_bad and samples):
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise InputError(
-            str(path),
-            f"{count} while reading it as {READERS[name].TITLE}:{list_problems(problems)}",
-            "nothing is left to use" if skip_bad else "mend these, or leave the bad pictures out (skip_bad)",
-        )
+        advice = "nothing is left to use" if skip_bad else "mend these, or leave the bad pictures out (skip_bad)"
+        raise InputError(path, f"{count} while reading it as {READERS[name].TITLE}:{list_problems(problems)}", advice)
     return Dataset(samples, format=name, problems=problems)
 
 
@@ -86,7 +72,7 @@ def _require_readable(path: Path) -> None:
         if path.is_dir():
             next(path.iterdir(), None)
         elif not path.exists():
-            raise InputError(str(path), "no such file or folder")
+            raise InputError(path, "no such file or folder")
 
 
 def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
@@ -94,7 +80,7 @@ def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
     try:
         entries = list(READERS[name].read(path, problems))
         if not entries and not problems:
-            raise InputError(str(path), f"no picture found as {READERS[name].TITLE}")
+            raise InputError(path, f"no picture found as {READERS[name].TITLE}")
     except InputError as error:
         found = looks_like(path)
         if found is None or found[0] in (name, "folder"):
@@ -111,14 +97,19 @@ def _of_split(entries: Sequence[Entry], split: str | None, path: Path) -> Sequen
     chosen = [entry for entry in entries if entry.split == split]
     if not chosen:
         names = sorted({entry.split or "(no split)" for entry in entries})
-        raise InputError(str(path), f"no sample has the split {split!r}", f"there are: {', '.join(names)}")
+        raise InputError(path, f"no sample has the split {split!r}", f"there are: {', '.join(names)}")
     return chosen
 
 
 def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[str]:
     """Open the picture's header and its labels; return the sample, or all that is wrong with it."""
+    # JSON can spell half a character, as in "\\ud800": such a name could be written into no file.
+    names = {"id": entry.id, "split": entry.split or ""}
+    names |= {f"tag {name!r}": name + value for name, value in entry.tags.items()}
     problems = [
-        f"{entry.image}: its {name} is not text ({value!r}); give it another" for name, value in _no_text(entry)
+        f"{entry.image}: its {name} is not text ({value!r}); give it another"
+        for name, value in names.items()
+        if _HALF_CHARACTER.search(value)
     ]
     size, points = (0, 0), None
     with noted_in(problems):
@@ -128,14 +119,6 @@ def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[
     with noted_in(problems):
         points = None if entry.marks is None else _to_points(entry.marks(), entry.id, point)
     return problems or Sample(entry.id, entry.image, *size, points, entry.split, entry.tags)
-
-
-def _no_text(entry: Entry) -> Iterator[tuple[str, str]]:
-    """The names of a picture that could be written into no file: JSON can spell half a character, as in "\\ud800"."""
-    names = {"id": entry.id, "split": entry.split or ""} | {
-        f"tag {name!r}": name + value for name, value in entry.tags.items()
-    }
-    return ((name, value) for name, value in names.items() if _HALF_CHARACTER.search(value))
 
 
 def _wrong_size(size: tuple[int, int], labelled: tuple[int, int]) -> str:
@@ -161,9 +144,8 @@ def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
     with np.errstate(over="ignore"):
         points = rows.astype(np.float32)
     if bad := np.flatnonzero(~np.isfinite(points).all(axis=1)).tolist():
-        raise InputError(
-            id, f"{len(bad)} of {len(points)} points are NaN or infinite, the first is number {bad[0] + 1}"
-        )
+        count = f"{len(bad)} of {len(points)}"
+        raise InputError(id, f"{count} points are NaN or infinite, the first is number {bad[0] + 1}")
     return points
 
 

@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.sample import Sample
+
+T = TypeVar("T")
 
 QUANTILES = {"min": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
 """The quantiles of the heads in a picture that a summary holds."""
@@ -28,10 +30,6 @@ class SplitSummary:
     width: tuple[int, int]
     height: tuple[int, int]
     megapixels: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +99,12 @@ def tag_counts(samples: Sequence[Sample]) -> dict[str, dict[str, int]]:
 
 def across_counts(samples: Sequence[Sample], number: int) -> list[Sample]:
     """Choose pictures at equal steps from the emptiest to the most crowded; without labels, in order."""
-    ordered = sorted(samples, key=lambda sample: -1 if sample.count is None else sample.count)
-    steps = np.linspace(0, len(ordered) - 1, min(number, len(ordered)))
-    return [ordered[round(step)] for step in steps]
+    return at_equal_steps(sorted(samples, key=lambda sample: -1 if sample.count is None else sample.count), number)
+
+
+def at_equal_steps(items: Sequence[T], number: int) -> list[T]:
+    """Choose so many items, from the first to the last; all where there are no more."""
+    return [items[round(step)] for step in np.linspace(0, len(items) - 1, min(number, len(items)))]
 
 
 def _counts(samples: Sequence[Sample]) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -52,11 +52,6 @@ def within(points: Points, box: Box) -> NDArray[np.bool_]:
     return np.asarray(inside.all(axis=1))
 
 
-def crop(image: RGB, points: Points, left: int, top: int, width: int, height: int) -> tuple[RGB, Points]:
-    """Cut out whole pixels, with the heads in them."""
-    return resized_crop(image, points, Box(left, top, width, height), width, height)
-
-
 def resized(image: RGB, width: int, height: int) -> RGB:
     """Return the whole picture at a size."""
     rows, columns = image.shape[:2]

@@ -1,21 +1,17 @@
 """Latent-domain discovery: NumPy, SciPy, scikit-learn and Numba. Works where torch is not installed."""
 
 from gbdgc.domains.alignment import align_labels
-from gbdgc.domains.balls import DivisionRules, divide
+from gbdgc.domains.balls import divide
 from gbdgc.domains.baselines import KMeansDomains, RandomDomains
 from gbdgc.domains.discovery import GranularBallDomains
 from gbdgc.domains.known import SourceDomains
 from gbdgc.domains.partitions import PARTITIONS, Partition, build_partition
-from gbdgc.domains.quality import CountSeparation, EpochStability, count_separation, stability
-from gbdgc.domains.tree import Ball, BallTree
+from gbdgc.domains.quality import count_separation, stability
+from gbdgc.domains.tree import BallTree
 
 __all__ = [
     "PARTITIONS",
-    "Ball",
     "BallTree",
-    "CountSeparation",
-    "DivisionRules",
-    "EpochStability",
     "GranularBallDomains",
     "KMeansDomains",
     "Partition",

@@ -16,8 +16,7 @@ def align_labels(labels: ArrayLike, previous: ArrayLike) -> Integers:
 
     Parameters
     ----------
-    labels, previous
-        A whole number for each sample, the same samples in the same order.
+    labels, previous : a whole number for each sample, the same samples in the same order.
 
     Returns
     -------

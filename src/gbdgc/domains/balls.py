@@ -66,20 +66,10 @@ def on_grid(Z: Floats) -> Grid:
 
 
 def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:
-    """Divide descriptors into granular balls.
+    """Divide descriptors, one finite row per sample, into granular balls; return every ball made on the way.
 
-    Parameters
-    ----------
-    Z
-        One row per sample, finite; not changed.
-    rules
-        When and how a ball is split.
-
-    Returns
-    -------
-    BallTree
-        Every ball made on the way. The partition does not depend on the order of the rows, on the sign of an axis or
-        on a positive scale; only where a set is its own mirror image does the sign of an axis have to break the tie.
+    The partition does not depend on the order of the rows, on the sign of an axis or on a positive scale; only where a
+    set is its own mirror image does the sign of an axis have to break the tie.
     """
     rules = rules or DivisionRules()
     rows, origin, unit = on_grid(np.ascontiguousarray(Z, dtype=np.float64))

@@ -23,8 +23,7 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
     mode : "paper" or "stable", default="paper"
         "paper" is plain K-means, ten starts. "stable" adds the clip, the memory and the hysteresis of
         ``GranularBallDomains(mode="stable")``, the same code.
-    n_domains, n_components, random_state
-        As in `GranularBallDomains`, and so are the attributes; there are no balls.
+    n_domains, n_components, random_state : as in `GranularBallDomains`, and so are the attributes; there are no balls.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
 
     def fit(self, X: ArrayLike, y: Any = None, *, previous_labels: ArrayLike | None = None) -> Self:
         """Find the domains; see `GranularBallDomains.fit`."""
-        _, asked = self._fit(X, previous_labels, cluster_distinct)
+        asked = self._fit(X, previous_labels, cluster_distinct)
         inputs.warn_if_fewer(self.n_domains_, asked)
         return self
 
@@ -53,15 +52,12 @@ class RandomDomains(EmbeddedDomains):
 
     Parameters
     ----------
-    n_domains, n_components, random_state
-        As in `GranularBallDomains`, and so are the attributes; there are no balls and no memory.
+    n_domains, n_components, random_state : as in `GranularBallDomains`, and so are the attributes; there are no balls
+        and no memory.
     """
 
     def __init__(
-        self,
-        n_domains: int | str = "auto",
-        n_components: int | None = 256,
-        random_state: int | RandomState | None = 0,
+        self, n_domains: int | str = "auto", n_components: int | None = 256, random_state: int | RandomState | None = 0
     ) -> None:
         self.n_domains = n_domains
         self.n_components = n_components

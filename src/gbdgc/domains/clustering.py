@@ -17,11 +17,11 @@ STARTS = 10
 
 
 class Clusters(NamedTuple):
-    """Labels 0 .. k-1, the centers, and the summed squared distance to them."""
+    """Labels 0 .. k-1, the centers, and the summed squared distance to them, where it was asked for."""
 
     labels: Integers
     centers: Floats
-    inertia: float
+    inertia: float = 0.0
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def cluster_distinct(points: Floats, n_clusters: int, random_state: RandomState)
     distinct = np.unique(points, axis=0)
     if len(distinct) > n_clusters:
         return kmeans(points, n_clusters, random_state)
-    return Clusters(nearest(points, distinct), distinct, 0.0)
+    return Clusters(nearest(points, distinct), distinct)
 
 
 def nearest(points: Floats, centers: Floats) -> Integers:

@@ -1,7 +1,7 @@
 """`GranularBallDomains`: latent domains from granular balls, as a scikit-learn estimator."""
 
 import warnings
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -11,37 +11,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbdgc.domains import inputs, stable
 from gbdgc.domains.balls import DivisionRules, divide
-from gbdgc.domains.clustering import cluster_distinct, nearest, one_thread
+from gbdgc.domains.clustering import Clusters, cluster_distinct, nearest, one_thread
 from gbdgc.domains.embedded import WarmStartDomains
 from gbdgc.domains.small_kmeans import small_kmeans
 from gbdgc.domains.tree import Ball, BallTree, Floats, Integers
 from gbdgc.errors import GbdgcWarning
 
 
-class Discovery(NamedTuple):
-    """What is found in reduced descriptors; domains are numbered from 0."""
-
-    tree: BallTree
-    labels: Integers
-    centers: Floats
-    fallback: bool
-
-
-def discover(Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState, mode: str) -> Discovery:
+def discover(
+    Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState, mode: str
+) -> tuple[Clusters, BallTree, bool]:
     """Algorithm 1 after PCA: divide, K-means on the balls' centers g_m; a sample inherits its ball's domain.
 
-    In mode "stable" balls count by their size, and a sample takes the domain of the nearest center.
+    In mode "stable" balls count by their size, and a sample takes the domain of the nearest center. Returns the
+    domains, the balls, and whether there were too few of these and K-means on the samples took over.
     """
     tree = divide(Z, rules)
     g = tree.center[tree.leaves]
     # M_b < K; balls about the same center count once, as K-means cannot tell them apart.
     if len(g) < n_domains or len(np.unique(g, axis=0)) < n_domains:
-        return Discovery(tree, *cluster_distinct(Z, n_domains, random_state)[:2], fallback=True)
+        return cluster_distinct(Z, n_domains, random_state), tree, True
     if mode == "stable":
         centers = stable.ball_domains(tree, n_domains, random_state)
-        return Discovery(tree, nearest(Z, centers), centers, fallback=False)
-    labels, centers, _ = small_kmeans(g, n_domains, random_state)
-    return Discovery(tree, labels[tree.ball_labels()], centers, fallback=False)
+        return Clusters(nearest(Z, centers), centers), tree, False
+    balls = small_kmeans(g, n_domains, random_state)
+    return Clusters(balls.labels[tree.ball_labels()], balls.centers), tree, False
 
 
 class GranularBallDomains(ClusterMixin, WarmStartDomains):
@@ -152,28 +146,24 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
 
         Parameters
         ----------
-        X
-            Descriptors, one row per sample.
-        y
-            Ignored.
-        previous_labels
-            The same samples' domains from the epoch before: names are kept. With mode="stable" also what the last
-            ``fit`` of this object left in ``memory_`` is used.
+        X : descriptors, one row per sample.
+        y : ignored.
+        previous_labels : the same samples' domains from the epoch before: names are kept. With mode="stable" also what
+            the last ``fit`` of this object left in ``memory_`` is used.
         """
         rules = DivisionRules(
             self.split_margin, self.sharpness, self.max_depth, self.min_ball_size, self.max_iter, self.weight_power
         )
 
-        def find(Z: Floats, n_domains: int, random_state: RandomState) -> Discovery:
-            return discover(Z, n_domains, rules, random_state, self.mode)
+        def find(Z: Floats, n_domains: int, random_state: RandomState) -> Clusters:
+            found, self.tree_, self.fallback_ = discover(Z, n_domains, rules, random_state, self.mode)
+            return found
 
-        found, asked = self._fit(X, previous_labels, find)
-        self.fallback_ = found.fallback
-        self.tree_ = found.tree
-        self.n_iter_ = max(1, int(found.tree.iterations.max()))
-        self.ball_labels_ = found.tree.ball_labels()
-        self.balls_ = final_balls(found.tree, self.labels_)
-        if found.fallback and self.n_domains_ == asked:
+        asked = self._fit(X, previous_labels, find)
+        self.n_iter_ = max(1, int(self.tree_.iterations.max()))
+        self.ball_labels_ = self.tree_.ball_labels()
+        self.balls_ = final_balls(self.tree_, self.labels_)
+        if self.fallback_ and self.n_domains_ == asked:
             warnings.warn(
                 f"only {len(self.balls_)} balls for {asked} domains: K-means on all descriptors took over. "
                 "A larger split_margin or max_depth makes more balls",

@@ -1,7 +1,7 @@
 """What the estimators have in common: descriptors on reduced axes, and a memory where epochs are to be steady."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -12,25 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbdgc.domains import inputs, stable
 from gbdgc.domains.alignment import name_domains
-from gbdgc.domains.clustering import nearest, one_thread
+from gbdgc.domains.clustering import Clusters, nearest, one_thread
 from gbdgc.domains.reduction import Reduction, fit_reduction
 from gbdgc.domains.tree import Floats, Integers
 from gbdgc.errors import InputError
-
-
-class Clustering(Protocol):
-    """Clusters 0 .. k-1: a label per sample, and the centers."""
-
-    @property
-    def labels(self) -> Integers:
-        """The cluster of each sample."""
-
-    @property
-    def centers(self) -> Floats:
-        """The center of each cluster."""
-
-
-Found = TypeVar("Found", bound=Clustering)
 
 
 class EmbeddedDomains(BaseEstimator):
@@ -83,9 +68,9 @@ class WarmStartDomains(EmbeddedDomains):
         return self
 
     def _fit(
-        self, X: ArrayLike, previous_labels: ArrayLike | None, find: Callable[[Floats, int, RandomState], Found]
-    ) -> tuple[Found, int]:
-        """Find clusters in checked descriptors and name them; return them, and how many were asked for."""
+        self, X: ArrayLike, previous_labels: ArrayLike | None, find: Callable[[Floats, int, RandomState], Clusters]
+    ) -> int:
+        """Find clusters in checked descriptors and name them; return how many were asked for."""
         table = inputs.check_descriptors(self, X)
         if self.mode not in ("paper", "stable"):
             raise InputError("", f"mode is {self.mode!r}", "give 'paper' or 'stable'")
@@ -103,7 +88,7 @@ class WarmStartDomains(EmbeddedDomains):
                 partition = name_domains(found.labels, found.centers, previous)
         self.labels_, self.domains_, self.domain_centers_ = partition
         self.n_domains_ = len(self.domains_)
-        return found, asked
+        return asked
 
     def _embed_averaged(self, table: Floats, previous: Integers | None) -> None:
         """Do as `_embed`, then average with what earlier epochs saw, if there were any."""

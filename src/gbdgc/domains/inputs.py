@@ -91,11 +91,8 @@ def check_previous(previous_labels: ArrayLike | None, n_samples: int) -> Integer
         return None
     previous = as_labels(previous_labels, "previous_labels")
     if len(previous) != n_samples:
-        raise InputError(
-            "",
-            f"previous_labels has {len(previous)} labels for {n_samples} rows",
-            "rows correspond by position, so give the labels of these very samples, or leave previous_labels out",
-        )
+        advice = "rows correspond by position, so give the labels of these very samples, or leave previous_labels out"
+        raise InputError("", f"previous_labels has {len(previous)} labels for {n_samples} rows", advice)
     return previous
 
 

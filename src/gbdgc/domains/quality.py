@@ -17,12 +17,9 @@ class CountSeparation:
 
     Attributes
     ----------
-    delta_median
-        max(m_d) - min(m_d).
-    sigma_median
-        Standard deviation of the m_d (over all domains, divisor K).
-    medians
-        m_d, the median count of each domain by its name.
+    delta_median : max(m_d) - min(m_d).
+    sigma_median : standard deviation of the m_d (over all domains, divisor K).
+    medians : m_d, the median count of each domain by its name.
     """
 
     delta_median: float
@@ -31,15 +28,7 @@ class CountSeparation:
 
 
 def count_separation(labels: ArrayLike, counts: ArrayLike) -> CountSeparation:
-    """Measure whether domains are density regimes: the spread of their median counts.
-
-    Parameters
-    ----------
-    labels
-        Domain of each sample.
-    counts
-        True count of each sample.
-    """
+    """Measure whether domains are density regimes: the spread of their median counts, from each sample's two."""
     domains, people = as_labels(labels, "labels"), np.asarray(counts, dtype=np.float64)
     if people.shape != domains.shape:
         raise InputError("", f"counts has shape {people.shape} for {len(domains)} labels", "give one count per sample")
@@ -56,14 +45,11 @@ class EpochStability:
 
     Attributes
     ----------
-    churn
-        Share of samples that changed domain, after the names were aligned.
-    ari, nmi
-        Adjusted Rand index and normalised mutual information to the epoch before. NaN, like churn, in the first.
-    smallest_share
-        Share of samples in the smallest domain: near 0 the partition has collapsed, and a low churn means nothing.
-    n_domains
-        How many domains there are.
+    churn : share of samples that changed domain, after the names were aligned.
+    ari, nmi : adjusted Rand index and normalised mutual information to the epoch before. NaN, like churn, in the first.
+    smallest_share : share of samples in the smallest domain: near 0 the partition has collapsed, and a low churn means
+        nothing.
+    n_domains : how many domains there are.
     """
 
     epoch: int
@@ -83,11 +69,8 @@ def stability(history: Sequence[ArrayLike]) -> list[EpochStability]:
         if len(labels) == 0:
             raise InputError("", f"history[{epoch}] is empty", "give one label per sample")
         if previous is not None and len(labels) != len(previous):
-            raise InputError(
-                "",
-                f"history[{epoch}] has {len(labels)} labels, the epoch before {len(previous)}",
-                "give the same samples every epoch",
-            )
+            advice = "give the same samples every epoch"
+            raise InputError("", f"history[{epoch}] has {len(labels)} labels, the epoch before {len(previous)}", advice)
         churn = ari = nmi = float("nan")
         if previous is not None:
             churn = float((align_labels(labels, previous) != previous).mean())

@@ -1,6 +1,5 @@
 """The ball tree: every ball that was made, and why the final ones were not split."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,18 +19,12 @@ class Ball:
 
     Attributes
     ----------
-    center, weights
-        Mean of the members and feature weights, on the reduced axes.
-    size, members
-        How many samples, and which rows of the input they are, ascending.
-    radius
-        Largest plain Euclidean distance of a member from the center.
-    compactness
-        Mean weighted distance of the members from the center: Dm(B; w_B).
-    depth, reason
-        Splits above it, and why it was not split further.
-    domain
-        The latent domain it belongs to.
+    center, weights : mean of the members and feature weights, on the reduced axes.
+    size, members : how many samples, and which rows of the input they are, ascending.
+    radius : largest plain Euclidean distance of a member from the center.
+    compactness : mean weighted distance of the members from the center: Dm(B; w_B).
+    depth, reason : splits above it, and why it was not split further.
+    domain : the latent domain it belongs to.
     """
 
     center: Floats
@@ -57,18 +50,12 @@ class BallTree:
 
     Attributes
     ----------
-    parent
-        Index of the ball it came from; -1 for ball 0.
-    children
-        Indices of the two balls it was split into, or -1, -1.
-    depth, size, center, weights, radius, compactness
-        As in `Ball`.
-    iterations
-        Alternations of the weighted 2-means that was tried on it; 0 where none was.
-    reason
-        "split", or why not: "margin", "depth", "size", "empty child", "duplicates".
-    order, start
-        The members of ball i are ``order[start[i] : start[i] + size[i]]``.
+    parent : index of the ball it came from; -1 for ball 0.
+    children : indices of the two balls it was split into, or -1, -1.
+    depth, size, center, weights, radius, compactness : as in `Ball`.
+    iterations : alternations of the weighted 2-means that was tried on it; 0 where none was.
+    reason : "split", or why not: "margin", "depth", "size", "empty child", "duplicates".
+    order, start : the members of ball i are ``order[start[i] : start[i] + size[i]]``.
     """
 
     parent: Integers
@@ -107,23 +94,6 @@ class BallTree:
         labels = np.empty(len(self.order), dtype=np.int64)
         labels[self.order] = np.repeat(np.arange(len(self.leaves)), self.size[self.leaves])
         return labels
-
-    def show(self, max_depth: int = 3) -> str:
-        """Draw the first levels as text."""
-        return "\n".join(self._lines(0, max_depth))
-
-    def _lines(self, ball: int, max_depth: int) -> Iterator[str]:
-        end = "" if self.reason[ball] == "split" else f"  ({self.reason[ball]})"
-        yield (
-            f"ball {ball}: {self.size[ball]} samples, radius {self.radius[ball]:.3g}, "
-            f"compactness {self.compactness[ball]:.3g}{end}"
-        )
-        if self.children[ball, 0] < 0 or self.depth[ball] >= max_depth:
-            return
-        for child, tee, pipe in zip(self.children[ball], ("├─ ", "└─ "), ("│  ", "   "), strict=True):
-            lines = self._lines(int(child), max_depth)
-            yield tee + next(lines)
-            yield from (pipe + line for line in lines)
 
 
 def disc_around(members: NDArray[Any]) -> tuple[NDArray[Any], float]:

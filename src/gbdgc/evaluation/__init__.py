@@ -1,8 +1,8 @@
 """From counted pictures to numbers: one row per picture first, and everything else from these rows."""
 
-from gbdgc.evaluation.calibration import calibrate, coverage, save_calibrated, with_intervals
+from gbdgc.evaluation.calibration import coverage, save_calibrated, with_intervals
 from gbdgc.evaluation.counting import Unreadable, count_dataset, count_rows
-from gbdgc.evaluation.intervals import Estimate, bootstrap, paired_bootstrap
+from gbdgc.evaluation.intervals import bootstrap, paired_bootstrap
 from gbdgc.evaluation.labels import LabelFit, check_labels, label_score
 from gbdgc.evaluation.localisation import box_free_radius, localisation, match_points
 from gbdgc.evaluation.metrics import METRICS, compare, doubt, errors, full_summary, summarise, unbiased_gain
@@ -13,14 +13,12 @@ from gbdgc.evaluation.table import PREDICTIONS, Row, read_table
 __all__ = [
     "METRICS",
     "PREDICTIONS",
-    "Estimate",
     "Evaluation",
     "LabelFit",
     "Row",
     "Unreadable",
     "bootstrap",
     "box_free_radius",
-    "calibrate",
     "check_labels",
     "compare",
     "count_dataset",

@@ -24,11 +24,8 @@ def save_calibrated(model: str | os.PathLike[str], out: Path, rows: Sequence[Row
     """Write a copy of a model with the calibration of its intervals on these pictures in it."""
     conformal = calibrate(rows, max_side)
     tensors = {name: torch.from_numpy(np.asarray(values)) for name, values in conformal.to_arrays().items()}
-    about = {
-        "coverage": COVERAGE,
-        "images": sum(row.truth is not None for row in rows),
-        "data": sorted({row.data for row in rows}),
-    }
+    labelled, data = sum(row.truth is not None for row in rows), sorted({row.data for row in rows})
+    about = {"coverage": COVERAGE, "images": labelled, "data": data}
     checkpoint.amend_model(model, out, {"calibration": about}, checkpoint.nest("conformal", tensors))
     return conformal
 

@@ -29,6 +29,9 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
             yield Unreadable(data, sample.id, str(outcome.error))
         else:
             low, high = outcome.interval or (None, None)
+            matches: dict[str, int] = {}
+            if sample.points is not None:
+                matches = {"points": len(outcome.points)} | match_all(outcome.points[:, :2], sample.points)
             yield Row(
                 id=sample.id,
                 truth=sample.count,
@@ -42,15 +45,8 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
                 low=low,
                 high=high,
                 tags=sample.tags,
-                **_matches(outcome, sample),
+                **matches,
             )
-
-
-def _matches(result: Result, sample: Sample) -> dict[str, int]:
-    """Return how many heads were placed, and how many of them are where one is labelled."""
-    if sample.points is None:
-        return {}
-    return {"points": len(result.points)} | match_all(result.points[:, :2], sample.points)
 
 
 def count_dataset(
@@ -58,12 +54,8 @@ def count_dataset(
 ) -> list[Row]:
     """Count every labelled picture by a network that may be in training."""
     was_training = network.training
-    counter = Counter(
-        TorchEngine(network, device=str(next(network.parameters()).device)),
-        max_side=max_side,
-        test_scale=test_scale,
-        tile=WHOLE,
-    )
+    engine = TorchEngine(network, device=str(next(network.parameters()).device))
+    counter = Counter(engine, max_side=max_side, test_scale=test_scale, tile=WHOLE)
     rows = []
     for sample, outcome in counted(counter, dataset.labelled):
         if isinstance(outcome, Failure):

@@ -12,8 +12,7 @@ Statistic = Callable[..., Any]
 
 DRAWS = 2000
 COVERAGE = 0.95
-_CHUNK = 4_000_000
-"""Resampled values held at once: some tens of megabytes."""
+_CHUNK = 4_000_000  # resampled values held at once: some tens of megabytes
 
 
 class Estimate(NamedTuple):
@@ -25,14 +24,10 @@ class Estimate(NamedTuple):
 
 
 def bootstrap(statistic: Statistic, *samples: Values, seed: int = 0, draws: int = DRAWS) -> Estimate:
-    """Return a statistic of pictures with its 95 % percentile interval.
+    """Return a statistic of pictures, such as `metrics.mae`, with its 95 % percentile interval.
 
-    Parameters
-    ----------
-    statistic : such as `metrics.mae`.
-    *samples : arrays of equal length, resampled together: what belongs to one picture stays together.
-    seed : the same seed, the same interval.
-    draws : how often the pictures are drawn anew, with replacement.
+    The samples are arrays of equal length, drawn anew so many times, with replacement, and together: what belongs
+    to one picture stays together.
     """
     size = len(samples[0])
     value = _number(statistic(*samples)) if size else None

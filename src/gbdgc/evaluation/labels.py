@@ -11,10 +11,8 @@ from gbdgc.data import Sample
 from gbdgc.data.sample import Points
 from gbdgc.evaluation.counting import counted
 
-_BLUR = 12
-"""Pixels: a label is a click somewhere on a head, and the density is no sharper."""
-_FLOOR = 0.02
-"""A head in a place where nobody is seen at all counts as in one with this share of the mean density."""
+_BLUR = 12  # pixels: a label is a click somewhere on a head, and the density is no sharper
+_FLOOR = 0.02  # a head in a place where nobody is seen at all counts as in one with this share of the mean density
 
 
 @dataclass(frozen=True)

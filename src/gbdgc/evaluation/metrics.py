@@ -13,14 +13,12 @@ from gbdgc.evaluation.table import Row, tag_names
 Summary = dict[str, Any]
 """What can be written as JSON."""
 
-_FEW = 5
-"""Pictures below which a poor error may be chance."""
+_FEW = 5  # pictures below which a poor error may be chance
 
 _DENSITY = {"0": 0, "1-100": 100, "101-500": 500, "501-5000": 5000, "over 5000": None}
 """NWPU-Crowd's bands of the true count, by their upper ends."""
 
-_SIZE = {"up to 640": 640, "641-1024": 1024, "1025-2048": 2048, "over 2048": None}
-"""Bands of the longer side in pixels."""
+_SIZE = {"up to 640": 640, "641-1024": 1024, "1025-2048": 2048, "over 2048": None}  # bands of the longer side in pixels
 
 
 def mae(truth: Values, count: Values) -> Any:

@@ -19,15 +19,11 @@ from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.localisation import localisation
 from gbdgc.evaluation.metrics import Summary, compare, doubt, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, cells, read_table, table_columns, tag_names
-from gbdgc.files import atomic_write
+from gbdgc.files import write_json
 from gbdgc.progress import track
 from gbdgc.runs import Journal, Resume, RunFolder, read_json
 
-SELECTION = {
-    "validation": "source validation",
-    "last": "last epoch",
-    "none": "nobody (one of the last epochs)",
-}
+SELECTION = {"validation": "source validation", "last": "last epoch", "none": "nobody (one of the last epochs)"}
 """The rules by which a model may have been chosen, in words."""
 
 Place = str | os.PathLike[str]
@@ -128,8 +124,7 @@ def evaluate(
         }
         if others is not None:
             summary["data"][name]["against"] = compare(own, others, seed=seed)
-    with atomic_write(folder / "summary.json", "w") as file:
-        json.dump(summary, file, indent=2)
+    write_json(folder / "summary.json", summary)
     return Evaluation(folder, rows, unreadable, summary)
 
 
@@ -147,7 +142,7 @@ def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:
         return dataset, chosen
     if chosen not in (there := dataset.split_sizes()):
         names = ", ".join(name or "no split" for name in there)
-        raise UsageError(str(place), f"no part {chosen!r}; there are: {names}", 'choose one as split, or "all"')
+        raise UsageError(place, f"no part {chosen!r}; there are: {names}", 'choose one as split, or "all"')
     if dataset.problems:
         return load_dataset(place, format, skip_bad=True, split=chosen), chosen
     return dataset.where(chosen), chosen
@@ -163,7 +158,7 @@ def _usual_split(place: Place, dataset: Dataset) -> str:
         return "all"
     there = ", ".join(name or "no split" for name in dataset.split_sizes())
     raise InputError(
-        str(place), f"no labelled test or val part to count; there are: {there}", 'choose one as split, or "all"'
+        place, f"no labelled test or val part to count; there are: {there}", 'choose one as split, or "all"'
     )
 
 

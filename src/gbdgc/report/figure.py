@@ -10,12 +10,12 @@ from gbdgc.counting import Counter
 from gbdgc.counting.overlay import density_palette
 from gbdgc.data import Dataset, Sample
 from gbdgc.data.images import read_image
+from gbdgc.data.statistics import at_equal_steps
 from gbdgc.errors import InputError
 from gbdgc.files import atomic_write
 from gbdgc.report.pictures import levels_on_one_scale
 
-_WIDTH = 2.6
-"""Inches of a picture: five of them fill the width of a page."""
+_WIDTH = 2.6  # inches of a picture: five of them fill the width of a page
 _FORMATS = ("png", "pdf")
 
 
@@ -52,6 +52,4 @@ def choose(dataset: Dataset, ids: Sequence[str], number: int = 4) -> list[Sample
     """Return the pictures of these ids; without any, some from the sparsest to the densest."""
     if ids:
         return [dataset.by_id(id) for id in ids]
-    ordered = sorted(dataset.labelled, key=lambda sample: (sample.count or 0, sample.id))
-    places = np.linspace(0, len(ordered) - 1, min(number, len(ordered))).round().astype(int)
-    return [ordered[place] for place in places]
+    return at_equal_steps(sorted(dataset.labelled, key=lambda sample: (sample.count or 0, sample.id)), number)

@@ -16,8 +16,7 @@ from gbdgc.runs import Domains
 COLOURS = 10
 """How many colours for domains the style sheet has; more domains begin again with the first."""
 
-_STRIP = Margins(8, 14, 8, 54)
-"""Of the figures that stand above each other over one axis of epochs."""
+_STRIP = Margins(8, 14, 8, 54)  # of the figures that stand above each other over one axis of epochs
 
 
 def colour(domain: int | None) -> str:
@@ -134,7 +133,8 @@ def histogram(counts: Sequence[int], edges: Sequence[float], tallest: int, domai
 def composition(history: Sequence[Domains]) -> Markup:
     """Draw the share of each domain at each discovery, one column each."""
     names = sorted({name for domains in history for name in domains.values()})
-    plot = Plot("Share of each domain at each discovery", _epochs(history), Scale(0, 1), 720, 112, _STRIP)
+    epochs = Scale(-0.5, len(history) - 0.5)
+    plot = Plot("Share of each domain at each discovery", epochs, Scale(0, 1), 720, 112, _STRIP)
     plot.y_axis("", [0, 0.5, 1], percent=True)
     gap = 1.5 if len(history) < 100 else 0.3
     for epoch, domains in enumerate(history):
@@ -150,7 +150,7 @@ def composition(history: Sequence[Domains]) -> Markup:
 def strip(rows: Sequence[Mapping[str, Any]], key: str, title: str, *, last: bool = False) -> Markup:
     """Draw one number of each discovery as a line under the composition."""
     margins = _STRIP._replace(bottom=42) if last else _STRIP
-    plot = Plot(title, _epochs(rows), Scale(0, 1), 720, 108 if last else 74, margins)
+    plot = Plot(title, Scale(-0.5, len(rows) - 0.5), Scale(0, 1), 720, 108 if last else 74, margins)
     plot.y_axis("", [0, 0.5, 1])
     if last:
         whole = sorted({round(tick) for tick in plot.x.ticks(10) if tick >= 0})
@@ -177,7 +177,3 @@ def curve(name: str, values: Mapping[int, float], chosen: int | None = None) -> 
         mark = plot.add("circle", cx=plot.px(chosen), cy=plot.py(values[chosen]), r=4.5, class_="chosen")
         plot.add("title", mark).text = f"the chosen model, epoch {chosen}: {values[chosen]:.4g}"
     return plot.markup()
-
-
-def _epochs(rows: Sequence[object]) -> Scale:
-    return Scale(-0.5, len(rows) - 0.5)

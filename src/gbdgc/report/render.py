@@ -8,7 +8,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
@@ -16,6 +15,7 @@ from gbdgc import __version__
 from gbdgc.checkpoint import model_file
 from gbdgc.counting import Counter
 from gbdgc.counting.conformal import range_text
+from gbdgc.data.statistics import at_equal_steps
 from gbdgc.domains.picture import PALETTE
 from gbdgc.evaluation import Row, errors
 from gbdgc.files import atomic_write
@@ -35,10 +35,7 @@ _DOT_SIDE, _SHEET_SIDE, _PANEL_SIDE = 340, 176, 400
 Key = tuple[str, str]
 """A picture: its data set and its id."""
 
-_CHOSEN = {
-    "validation": "the lowest error on the held-out part of the source",
-    "last": "the last epoch",
-}
+_CHOSEN = {"validation": "the lowest error on the held-out part of the source", "last": "the last epoch"}
 
 
 def write_report(
@@ -48,29 +45,21 @@ def write_report(
     *,
     thumbnail_bytes: int = THUMBNAIL_BYTES,
 ) -> Path:
-    """Write the report of a training run and return its path.
+    """Write the report of a training run, by default into its folder, and return its path.
 
-    Parameters
-    ----------
-    run : the run's folder.
-    evaluations : folders that `gbdgc eval` wrote; those inside the run's folder unless given.
-    out : the file; `report.html` in the run's folder unless given.
-    thumbnail_bytes : what the pictures behind the dots of the scatter may take.
+    Evaluations are folders that `gbdgc eval` wrote; those inside the run's folder unless given. The pictures behind the
+    dots of the scatter may take so many bytes.
     """
     training = Training(Path(run))
     found = read_evaluations(training.folder, [Path(folder) for folder in evaluations])
-    page = _template().render(_content(training, found, thumbnail_bytes))
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    environment.filters |= {"people": _people, "signed": _signed, "setting": _setting}
+    environment.globals |= {"colour": figures.colour}
+    page = environment.from_string(_read("report.html")).render(_content(training, found, thumbnail_bytes))
     path = Path(out) if out is not None else training.folder / "report.html"
     with atomic_write(path, "w") as file:
         file.write(page)
     return path
-
-
-def _template() -> Any:
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    environment.filters |= {"people": _people, "signed": _signed, "setting": _setting}
-    environment.globals |= {"colour": figures.colour}
-    return environment.from_string(_read("report.html"))
 
 
 def _content(training: Training, found: list[CountedDataset], thumbnail_bytes: int) -> dict[str, Any]:
@@ -79,7 +68,8 @@ def _content(training: Training, found: list[CountedDataset], thumbnail_bytes: i
     album = Album({each.data: (Path(each.errors["path"]), each.errors["format"]) for each in found})
     source = Album({name: (place, training.config["data"]["format"]) for name, place in training.sources.items()})
     by_error = sorted(rows, key=lambda row: -abs(row.error or 0.0))
-    worst, spread = by_error[:_WORST], _spread_over_counts(rows)
+    by_truth = sorted(rows, key=lambda row: (row.truth or 0, row.data, row.id))
+    worst, spread = by_error[:_WORST], at_equal_steps(by_truth, _QUALITATIVE)
     thumbnails = _thumbnails(by_error, album, thumbnail_bytes)
     shown = _panels({_key(row): row for row in worst + spread}.values(), album, training)
     script = _read("report.js")
@@ -130,13 +120,6 @@ def _panels(rows: Collection[Row], album: Album, training: Training) -> dict[Key
     counter = Counter.load(training.folder)
     drawn = (draw_panel(row, album, counter, _PANEL_SIDE) for row in track(rows, "counting some pictures again"))
     return {_key(panel.row): panel for panel in drawn if panel is not None}
-
-
-def _spread_over_counts(rows: Sequence[Row]) -> list[Row]:
-    """Choose pictures evenly from the emptiest to the fullest, whatever their errors are."""
-    ordered = sorted(rows, key=lambda row: (row.truth or 0, row.data, row.id))
-    places = np.linspace(0, len(ordered) - 1, min(_QUALITATIVE, len(ordered))).round().astype(int)
-    return [ordered[place] for place in places]
 
 
 def _by_domain(rows: Sequence[Row]) -> dict[int, Any]:

@@ -1,6 +1,5 @@
 """What a run was made with: versions, machine, command and commit."""
 
-import json
 import os
 import platform
 import re
@@ -9,7 +8,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from gbdgc.files import atomic_write
+from gbdgc.files import write_json
 
 ENVIRONMENT = "environment.json"
 _PACKAGES = ("gbdgc", "torch", "lightning-fabric", "numpy", "scipy", "scikit-learn", "numba", "pillow")
@@ -20,8 +19,7 @@ _SECRET_IN_QUERY = re.compile(_SECRET + r"[^&]*", re.IGNORECASE)
 
 def write_environment(folder: Path) -> None:
     """Write ``environment.json``: versions, machine, command and commit."""
-    with atomic_write(folder / ENVIRONMENT, "w") as file:
-        json.dump(environment(), file, indent=2)
+    write_json(folder / ENVIRONMENT, environment())
 
 
 def environment() -> dict[str, object]:

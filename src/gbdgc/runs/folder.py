@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from gbdgc.errors import InputError, as_input_error
-from gbdgc.files import atomic_write, claim, make_folder, sweep_parts
+from gbdgc.files import claim, make_folder, sweep_parts, write_json
 from gbdgc.runs.environment import ENVIRONMENT, write_environment
 
 Resume = bool | Literal["auto"]
@@ -60,30 +60,25 @@ class RunFolder:
         folder = Path(out) if out else (newest_run_folder(command, name) if resume else None)
         begun = folder is not None and (folder / file).exists()
         if resume is True and not begun:
-            raise InputError(
-                str(folder or Path("runs") / command / name), "no run to resume", "start it without resuming"
-            )
+            missing = folder or Path("runs") / command / name
+            raise InputError(missing, "no run to resume", "start it without resuming")
         if begun and not resume:
-            raise InputError(str(folder), "holds a run already", "resume it, or choose another folder")
+            raise InputError(folder, "holds a run already", "resume it, or choose another folder")
         folder = new_run_folder(command, name) if folder is None else make_folder(folder)
         with claim(folder):
             sweep_parts(folder, spare=(CONFIG, *_SETTINGS.values()))
             if begun:
                 compare = changed or partial(changed_keys, settings=cast("Mapping[str, Any]", settings))
                 if differ := compare(folder / file):
-                    raise InputError(
-                        str(folder),
-                        f"was started with other settings ({', '.join(differ)})",
-                        "resume with the same ones, or start a new run",
-                    )
+                    reason = f"was started with other settings ({', '.join(differ)})"
+                    raise InputError(folder, reason, "resume with the same ones, or start a new run")
             else:
                 if strange := next((product for product in products if (folder / product).exists()), None):
-                    raise InputError(str(folder), f"has a {strange} that is not of a run", "choose another folder")
+                    raise InputError(folder, f"has a {strange} that is not of a run", "choose another folder")
                 write_environment(folder)
                 # Last: where it is, a run has begun and may be resumed.
                 if isinstance(settings, Mapping):
-                    with atomic_write(folder / file, "w") as written:
-                        json.dump(settings, written, indent=2)  # JSON is YAML too
+                    write_json(folder / file, settings)  # JSON is YAML too
                 else:
                     try:
                         settings(folder / file)
@@ -94,9 +89,8 @@ class RunFolder:
 
     def forget(self) -> None:
         """Take back a run that could not start, lest it be resumed in place of one that did; never a resumed one."""
-        if self.resumed:
-            return
-        _take_back(self.path, _SETTINGS.get(self.command, CONFIG), ENVIRONMENT)
+        if not self.resumed:
+            _take_back(self.path, _SETTINGS.get(self.command, CONFIG), ENVIRONMENT)
 
 
 def _take_back(folder: Path, *names: str) -> None:

@@ -14,12 +14,8 @@ class Journal:
     """Rows by name in a file: CSV with the given columns, or JSON lines without any.
 
     A row is appended in one write. Where a kill or a power cut leaves half of one, it is as if it had never been
-    written: readers leave it out, and `recover` removes it before anything is appended behind it.
-
-    Parameters
-    ----------
-    path : the file; it need not exist yet.
-    columns : the columns of a CSV file; a value that a row does not have is an empty cell.
+    written: readers leave it out, and `recover` removes it before anything is appended behind it. The file need not
+    exist yet; a value that a row does not have is an empty cell.
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
@@ -36,7 +32,7 @@ class Journal:
         whole = self._whole(content)
         rows = self._parse(whole)
         if self.columns is not None and rows and list(rows[0]) != self.columns:
-            raise InputError(str(self.path), "its columns are not those of this run", "start a new run")
+            raise InputError(self.path, "its columns are not those of this run", "start a new run")
         if whole != content:
             with atomic_write(self.path) as file:
                 file.write(whole)
@@ -69,33 +65,21 @@ class Journal:
 
     def _parse(self, content: bytes) -> list[dict[str, Any]]:
         text = content.decode("utf-8", "surrogateescape")
-        if self.columns is None:
-            return [self._parse_json(line, number) for number, line in enumerate(text.split("\n")[:-1], start=1)]
-        header, *rows = csv_rows(text) or [[]]
-        for number, row in enumerate(rows, start=2):
-            if len(row) != len(header):
-                raise self._damaged(number, f"{len(row)} cells under {len(header)} columns")
-        return [dict(zip(header, row, strict=True)) for row in rows]
-
-    def _parse_json(self, line: str, number: int) -> dict[str, Any]:
-        try:
-            row: dict[str, Any] = json.loads(line)
-            return row
-        except (ValueError, RecursionError) as error:
-            raise self._damaged(number, str(error)) from error
-
-    def _damaged(self, number: int, reason: str) -> InputError:
-        return InputError(str(self.path), f"row {number} is damaged ({reason})", "mend it, or take that row out")
+        header, *rows = csv_rows(text) if self.columns and text else [[]]
+        lines: Sequence[Any] = text.split("\n")[:-1] if self.columns is None else rows
+        found: list[dict[str, Any]] = []
+        for number, line in enumerate(lines, start=1 if self.columns is None else 2):
+            reason = f"row {number} is damaged ({{error}})"
+            with as_input_error((ValueError, RecursionError), self.path, reason, "mend it, or take that row out"):
+                if self.columns is not None and len(line) != len(header):
+                    raise ValueError(f"{len(line)} cells under {len(header)} columns")
+                found.append(json.loads(line) if self.columns is None else dict(zip(header, line, strict=True)))
+        return found
 
     def _header(self) -> bytes:
-        return b"" if self.columns is None else _encoded(csv_line(self.columns))
+        return b"" if self.columns is None else self._line(dict(zip(self.columns, self.columns, strict=True)))
 
     def _line(self, row: Mapping[str, Any]) -> bytes:
-        if self.columns is None:
-            return _encoded(json.dumps(row) + "\n")
-        return _encoded(csv_line(row.get(name) for name in self.columns))
-
-
-def _encoded(text: str) -> bytes:
-    """File names need not be text: bytes that are not are written back as they were."""
-    return text.encode("utf-8", "surrogateescape")
+        line = json.dumps(row) + "\n" if self.columns is None else csv_line(row.get(name) for name in self.columns)
+        # File names need not be text: bytes that are not are written back as they were.
+        return line.encode("utf-8", "surrogateescape")

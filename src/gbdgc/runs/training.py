@@ -63,18 +63,15 @@ class TrainingRun:
         from omegaconf.errors import OmegaConfBaseException
         from yaml import YAMLError
 
-        reason = f"it has no {CONFIG}"
-        if (self.folder / CONFIG).exists():
-            try:
-                config: Any = OmegaConf.to_container(OmegaConf.load(self.folder / CONFIG))
-                if isinstance(config, dict) and {"data", "train", "discovery"} <= config.keys():
-                    return config
-                reason = f"its {CONFIG} has none of a training's settings"
-            except (YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
-                reason = f"its {CONFIG} cannot be read: {error}"
-        raise InputError(
-            str(self.folder), f"not the folder of a training ({reason})", "give the one that `gbdgc train` printed"
-        )
+        damaged, foreign = (YAMLError, OmegaConfBaseException, UnicodeDecodeError), "not the folder of a training"
+        advice = "give the one that `gbdgc train` printed"
+        if not (self.folder / CONFIG).exists():
+            raise InputError(self.folder, f"{foreign} (it has no {CONFIG})", advice)
+        with as_input_error(damaged, self.folder, f"{foreign} (its {CONFIG} cannot be read: {{error}})", advice):
+            config: Any = OmegaConf.to_container(OmegaConf.load(self.folder / CONFIG))
+        if not (isinstance(config, dict) and {"data", "train", "discovery"} <= config.keys()):
+            raise InputError(self.folder, f"{foreign} (its {CONFIG} has none of a training's settings)", advice)
+        return config
 
     @cached_property
     def environment(self) -> dict[str, Any]:

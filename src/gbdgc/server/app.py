@@ -27,8 +27,7 @@ from gbdgc.server.work import WorkQueue
 
 log = logging.getLogger("uvicorn.error")
 
-_LARGE_PIXELS = 2_000_000
-"""After a larger picture memory is given back; after a smaller one the next will want it."""
+_LARGE_PIXELS = 2_000_000  # after a larger picture memory is given back; after a smaller one the next will want it
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -89,14 +88,10 @@ def create_app(
     token: str | None = None,
     release_memory: Callable[[], None] | None = None,
 ) -> FastAPI:
-    """Return the service.
+    """Return the service; the counter's own limit on pixels is not asked, as the service has one.
 
-    Parameters
-    ----------
-    counter : what counts. Its own limit on pixels is not asked: the service has one.
-    limits : how much may be asked for.
-    token : if given, requests must bear it: ``Authorization: Bearer TOKEN``. The page asks for it; health is open.
-    release_memory : called after a large picture, to return to the system what the process has freed.
+    Requests must bear the token, if there is one: ``Authorization: Bearer TOKEN``. The page asks for it; health is
+    open. ``release_memory`` is called after a large picture, to return to the system what the process has freed.
     """
     limits = limits or Limits()
     queue = WorkQueue(limits)
@@ -169,9 +164,10 @@ def furnish(app: FastAPI, files: dict[str, PageFile], metrics: Metrics) -> FastA
 
     @app.exception_handler(HTTPException)
     async def no_such_route(request: Request, error: HTTPException) -> Response:
-        code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
-        message = f"{request.method} {request.url.path[:200]}: {HTTPStatus(error.status_code).phrase.lower()}"
-        return Refusal(error.status_code, code, message, "see /docs", dict(error.headers or {})).response()
+        reason = HTTPStatus(error.status_code).phrase.lower()
+        message = f"{request.method} {request.url.path[:200]}: {reason}"
+        headers = dict(error.headers or {})
+        return Refusal(error.status_code, reason.replace(" ", "_"), message, "see /docs", headers).response()
 
     app.add_middleware(_CommonHeaders, metrics=metrics)
     return app
@@ -190,13 +186,8 @@ async def _check_token(token: str, request: Request) -> None:
     """Compare in constant time, so that a token cannot be guessed letter by letter."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode("latin-1"), token.encode()):
-        raise Refusal(
-            401,
-            "unauthorised",
-            "the token: missing or wrong",
-            "send the header Authorization: Bearer TOKEN",
-            {"WWW-Authenticate": "Bearer"},
-        )
+        step = "send the header Authorization: Bearer TOKEN"
+        raise Refusal(401, "unauthorised", "the token: missing or wrong", step, {"WWW-Authenticate": "Bearer"})
 
 
 class _CommonHeaders:

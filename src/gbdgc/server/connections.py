@@ -55,14 +55,7 @@ def affordable_connections(wanted: int) -> int:
 
 
 class Server(uvicorn.Server):
-    """Uvicorn with bounded connections.
-
-    Parameters
-    ----------
-    app : the application.
-    limits : how many connections, in all and per client, and how long the head of a request may take.
-    **settings : further arguments of `uvicorn.Config`.
-    """
+    """Uvicorn with bounded connections; further settings are arguments of `uvicorn.Config`."""
 
     def __init__(self, app: Any, limits: Limits, **settings: Any) -> None:
         # Uvicorn's backlog is also how many connections are accepted before the first of them is looked at.
@@ -117,11 +110,11 @@ class _Account:
 
     def _make_room(self, client: str | None) -> bool:
         """Drop the connection, of this client or of any, that has been idle longest."""
-        idle = (each for each in self.connections if client in (None, each.key) and not each.at_work())
-        longest = next(idle, None)
-        if longest is not None:
-            longest.drop()
-        return longest is not None
+        for each in self.connections:
+            if client in (None, each.key) and not each.at_work():
+                each.drop()
+                return True
+        return False
 
 
 class _BoundedProtocol(H11Protocol):

@@ -1,9 +1,8 @@
 """The page's files, read once at the start: no path from a request ever reaches the file system."""
 
 from hashlib import sha256
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from io import BytesIO
+from pathlib import Path
 from typing import NamedTuple
 
 from fastapi import Request, Response
@@ -37,7 +36,9 @@ class PageFile(NamedTuple):
 
 def page_files(first: str) -> dict[str, PageFile]:
     """Return everything under page/, by its address, and the ``first`` page at the root."""
-    found = {f"/page/{name}": _file(name, entry.read_bytes()) for name, entry in _walk(files("gbdgc.server") / "page")}
+    folder = Path(__file__).parent / "page"
+    paths = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_"))]
+    found = {f"/page/{path.relative_to(folder).as_posix()}": _file(path.name, path.read_bytes()) for path in paths}
     bar = BytesIO()
     colour_bar().save(bar, "PNG")
     found["/page/bar.png"] = _file("bar.png", bar.getvalue())
@@ -46,14 +47,4 @@ def page_files(first: str) -> dict[str, PageFile]:
 
 
 def _file(name: str, content: bytes) -> PageFile:
-    return PageFile(content, _KINDS[name[name.rindex(".") :]], f'"{sha256(content).hexdigest()[:16]}"')
-
-
-def _walk(folder: Traversable, prefix: str = "") -> list[tuple[str, Traversable]]:
-    found = []
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            found += _walk(entry, f"{prefix}{entry.name}/")
-        elif not entry.name.startswith((".", "_")):
-            found.append((prefix + entry.name, entry))
-    return found
+    return PageFile(content, _KINDS[Path(name).suffix], f'"{sha256(content).hexdigest()[:16]}"')

@@ -73,21 +73,12 @@ class Seen(BaseModel):
 
 
 def create_label_app(
-    labels: LabelFile,
-    counter: Counter,
-    *,
-    token: str | None = None,
-    hosts: list[str] | None = None,
+    labels: LabelFile, counter: Counter, *, token: str | None = None, hosts: list[str] | None = None
 ) -> FastAPI:
-    """Return the service behind the labelling page.
+    """Return the service behind the labelling page; the counter proposes heads, and requests must bear the token.
 
-    Parameters
-    ----------
-    labels : the folder and its file.
-    counter : what proposes heads.
-    token : if given, requests must bear it.
-    hosts : names by which the service may be asked: a page elsewhere cannot pass as this one by a name of its own that
-        leads to this machine.
+    ``hosts`` are the names by which the service may be asked: a page elsewhere cannot pass as this one by a name of its
+    own that leads to this machine.
     """
     queue = WorkQueue(LABELLING)
     model = str(counter.info.get("name", "unnamed"))
@@ -118,18 +109,14 @@ def create_label_app(
         """List the pictures, and how far each is labelled."""
         with _refusing():
             heads = await asyncio.to_thread(labels.heads)
+        counts = {name: None if points is None else len(points) for name, points in heads.items()}
         return Folder(
             folder=str(labels.folder),
             file=str(labels.path),
             model=model,
             next_step=f"gbdgc tune {shlex.quote(str(labels.folder))}",
             pictures=[
-                PictureState(
-                    name=name,
-                    width=sample.width,
-                    height=sample.height,
-                    heads=None if (points := heads[name]) is None else len(points),
-                )
+                PictureState(name=name, width=sample.width, height=sample.height, heads=counts[name])
                 for name, sample in labels.pictures.items()
             ],
         )

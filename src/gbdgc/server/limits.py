@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fastapi.responses import JSONResponse
 from pydantic import ConfigDict
@@ -52,28 +52,15 @@ class Limits:
 
 
 class Refusal(Exception):
-    """An answer other than the one asked for.
-
-    Parameters
-    ----------
-    status : the HTTP status.
-    code : the reason in one word, for programs; it never changes.
-    message : the thing and the reason, for people.
-    next_step : what to do about it.
-    headers : further headers of the answer.
-    """
+    """An answer other than the one asked for; its code is the reason in one word, for programs, and never changes."""
 
     def __init__(
         self, status: int, code: str, message: str, next_step: str, headers: dict[str, str] | None = None
     ) -> None:
         super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.next_step = next_step
-        self.headers = headers or {}
+        self.status, self.code, self.headers = status, code, headers
+        self.content = {"error": {"code": code, "message": message, "next_step": next_step}}
 
     def response(self) -> JSONResponse:
         """Return the answer."""
-        error: dict[str, Any] = {"code": self.code, "message": self.message, "next_step": self.next_step}
-        return JSONResponse({"error": error}, self.status, self.headers)
+        return JSONResponse(self.content, self.status, self.headers)

@@ -1,13 +1,6 @@
 """What the service tells Prometheus of itself. Nothing in it says what was in a picture."""
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from gbdgc import __version__
 from gbdgc.server.work import WorkQueue

@@ -17,8 +17,7 @@ from gbdgc.server.limits import Limits, Refusal
 _FIELDS = ("image", "zones", "overlay", "density", "points")
 _SWITCH = {"true": True, "1": True, "false": False, "0": False, "": False}
 _FIELD_BYTES = 256_000
-_FIRST_SECONDS = 5.0
-"""So long a body may take whatever its size, before the least rate applies."""
+_FIRST_SECONDS = 5.0  # so long a body may take whatever its size, before the least rate applies
 _EXAMPLE = "send it as curl does: curl -F image=@street.jpg ADDRESS/v1/count"
 
 
@@ -113,21 +112,14 @@ async def _fields(form: FormData, limits: Limits) -> Upload:
     if not isinstance(image, UploadFile):
         reason = "missing" if image is None else "a text, not a file"
         raise _bad("image", reason, _EXAMPLE)
-    texts = {name: _text(form, name) for name in _FIELDS[1:]}
+    texts = {name: form.get(name, "") for name in _FIELDS[1:]}
+    for name, value in texts.items():
+        if isinstance(value, UploadFile):
+            raise _bad(name, "a file, not a text", f"send it as curl does: -F '{name}=...'")
+    zones, *switches = texts.items()
     return Upload(
-        await image.read(),
-        _zones(texts["zones"], limits),
-        _switch("overlay", texts["overlay"]),
-        _switch("density", texts["density"]),
-        _switch("points", texts["points"]),
+        await image.read(), _zones(str(zones[1]), limits), *(_switch(name, str(text)) for name, text in switches)
     )
-
-
-def _text(form: FormData, name: str) -> str:
-    value = form.get(name, "")
-    if isinstance(value, UploadFile):
-        raise _bad(name, "a file, not a text", f"send it as curl does: -F '{name}=...'")
-    return value
 
 
 def _zones(text: str, limits: Limits) -> tuple[Zone, ...]:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gbdgc.server.limits import Limits, Refusal
@@ -30,14 +31,14 @@ class GivenUp(Exception):
     """Ends work that nobody waits for; no thread can be stopped from outside."""
 
 
+@dataclass
 class Quota:
     """So much of something at one time, in all and for each client."""
 
-    def __init__(self, most: int, most_per_client: int) -> None:
-        self.most = most
-        self.most_per_client = most_per_client
-        self.taken = 0
-        self._by_client: Counter[str] = Counter()
+    most: int
+    most_per_client: int
+    taken: int = 0
+    _by_client: Counter[str] = field(default_factory=Counter)
 
     def take(self, client: str, amount: int = 1) -> bool:
         """Take an amount, if the client may have it."""
@@ -128,13 +129,9 @@ class WorkQueue:
             async with asyncio.timeout(self.seconds):
                 return await asyncio.wrap_future(future)
         except TimeoutError as error:
-            raise Refusal(
-                503,
-                "too_slow",
-                f"the count: not done after {self.seconds:g} seconds",
-                "ask again later, or send a smaller picture",
-                self._retry_after(),
-            ) from error
+            message = f"the count: not done after {self.seconds:g} seconds"
+            step = "ask again later, or send a smaller picture"
+            raise Refusal(503, "too_slow", message, step, self._retry_after()) from error
         finally:
             # Also when a stop cancels us. What has begun ends at its next check; what still waits never begins.
             left.set()

@@ -7,7 +7,7 @@ A source data set mixes several domains. The pictures do not say which is which;
 import csv
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import BytesIO
@@ -57,20 +57,13 @@ def draw_dataset(
 
     Parameters
     ----------
-    dest
-        The folder; it is made if need be.
-    images
-        How many pictures each split has; 48 for train and 12 for test unless told.
-    domains
-        What the pictures are mixed from, in equal shares.
-    seed
-        Another seed, other pictures.
-    size
-        Width and height of the pictures.
-    workers
-        How many pictures are drawn at a time; a few more than there are cores unless told.
-    empty
-        Draw the places without people.
+    dest : the folder; it is made if need be.
+    images : how many pictures each split has; 48 for train and 12 for test unless told.
+    domains : what the pictures are mixed from, in equal shares.
+    seed : another seed, other pictures.
+    size : width and height of the pictures.
+    workers : how many pictures are drawn at a time; a few more than there are cores unless told.
+    empty : draw the places without people.
     """
     dest = Path(dest)
     splits = {"train": 48, "test": 12} if images is None else images
@@ -91,7 +84,9 @@ def draw_dataset(
             pass
     for split in splits:
         folder = dest / f"{split}_data"
-        _write_tags(folder, (order for order in orders if order.folder == folder))
+        rows = [[f"IMG_{order.number}.jpg", order.domain.name] for order in orders if order.folder == folder]
+        with atomic_write(folder / "tags.csv", "w") as file:
+            csv.writer(file, lineterminator="\n").writerows([["image", "domain"], *rows])
     return dest
 
 
@@ -152,17 +147,10 @@ def _shanghaitech_labels(points: NDArray[np.float32]) -> bytes:
     return _MAT_HEADER.ljust(_MAT_HEADER_SIZE) + content[_MAT_HEADER_SIZE:]
 
 
-def _write_tags(folder: Path, orders: Iterable[_Order]) -> None:
-    with atomic_write(folder / "tags.csv", "w") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["image", "domain"])
-        writer.writerows([f"IMG_{order.number}.jpg", order.domain.name] for order in orders)
-
-
 def _refuse_leftovers(folder: Path, number: int) -> None:
     """Pictures that this data set does not have would silently become part of it."""
     expected = {f"IMG_{index + 1}.jpg" for index in range(number)}
     strangers = sorted(path.name for path in folder.glob("images/*") if path.name not in expected)
     if strangers:
         reason = f"has other pictures, such as {strangers[0]}"
-        raise InputError(str(folder / "images"), reason, "choose another folder")
+        raise InputError(folder / "images", reason, "choose another folder")

@@ -16,29 +16,20 @@ from gbdgc.synthetic.scene import Scene, compose
 from gbdgc.synthetic.solids import LEVELS, PARTS
 from gbdgc.synthetic.sprites import Atlas, atlas
 
-_COARSE = 8
-"""Light changes slowly: it is computed for one pixel in so many each way."""
+_COARSE = 8  # light changes slowly: it is computed for one pixel in so many each way
 
 
 def draw_scene(
-    domain: SceneDomain | str,
-    rng: np.random.Generator,
-    size: tuple[int, int] = (640, 480),
-    *,
-    empty: bool = False,
+    domain: SceneDomain | str, rng: np.random.Generator, size: tuple[int, int] = (640, 480), *, empty: bool = False
 ) -> tuple[RGB, NDArray[np.float32]]:
     """Draw one picture of a domain.
 
     Parameters
     ----------
-    domain
-        A domain, or the name of one in `DOMAINS`.
-    rng
-        Everything that is left to chance comes from here: same state, same bits.
-    size
-        Width and height in pixels.
-    empty
-        Draw the very same place without people.
+    domain : a domain, or the name of one in `DOMAINS`.
+    rng : everything that is left to chance comes from here: same state, same bits.
+    size : width and height in pixels.
+    empty : draw the very same place without people.
 
     Returns
     -------

@@ -12,8 +12,7 @@ from gbdgc.synthetic.domains import SceneDomain
 from gbdgc.synthetic.light import Air, Light, draw_light
 from gbdgc.synthetic.things import THINGS
 
-_SMALLEST = 9.0
-"""Pixels per metre where the scene ends: a head is then some two pixels wide."""
+_SMALLEST = 9.0  # pixels per metre where the scene ends: a head is then some two pixels wide
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,7 @@ def render(model: SolidModel, azimuth: float, elevation: float) -> Sprite:
     shapes = np.array([[*solid.centre, *solid.radii, solid.part, solid.box] for solid in model.solids], np.float64)
     middles = shapes[:, :3] @ axes[:2].T
     reach = np.where(
-        shapes[:, 7:] > 0,
-        shapes[:, 3:6] @ np.abs(axes[:2].T),
-        np.sqrt(shapes[:, 3:6] ** 2 @ axes[:2].T ** 2),
+        shapes[:, 7:] > 0, shapes[:, 3:6] @ np.abs(axes[:2].T), np.sqrt(shapes[:, 3:6] ** 2 @ axes[:2].T ** 2)
     )
     low, high = (middles - reach).min(axis=0), (middles + reach).max(axis=0)
     scale = model.pixels_per_metre
@@ -84,13 +82,7 @@ def render(model: SolidModel, azimuth: float, elevation: float) -> Sprite:
 
 @numba.njit(cache=True, nogil=True)
 def _cast_rays(
-    sprite: Texels,
-    shapes: Floats,
-    middles: Floats,
-    reach: Floats,
-    axes: Floats,
-    anchor: Floats,
-    scale: float,
+    sprite: Texels, shapes: Floats, middles: Floats, reach: Floats, axes: Floats, anchor: Floats, scale: float
 ) -> None:
     """Cast parallel rays, four per pixel; the nearest solid wins, lit from above and from the camera."""
     rows, columns = 2 * sprite.shape[0], 2 * sprite.shape[1]

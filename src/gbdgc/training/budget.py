@@ -35,11 +35,8 @@ def fit_to_budget(config: Config, seconds: float, fabric: Fabric) -> None:
     repeats = int((left - between) / step * config.train.batch_size / len(state.source))
     if repeats < 1:
         need = (steps / config.data.repeats * step + between) / (1 - _RESERVE) + time.perf_counter() - started
-        raise InputError(
-            f"a budget of {seconds:.0f} seconds",
-            f"one pass over {len(state.source)} pictures takes about {need:.0f} here",
-            "give more time, or fewer pictures",
-        )
+        reason = f"one pass over {len(state.source)} pictures takes about {need:.0f} here"
+        raise InputError(f"a budget of {seconds:.0f} seconds", reason, "give more time, or fewer pictures")
     config.data.repeats = repeats
 
 

@@ -131,11 +131,8 @@ def restore(state: TrainState) -> None:
         problems = state.restore()
     except (KeyError, RuntimeError, TypeError) as error:
         missing = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(
-            str(state.folder / CHECKPOINTS),
-            f"this state is not one that this version can resume ({missing})",
-            "start a new run",
-        ) from error
+        reason = f"this state is not one that this version can resume ({missing})"
+        raise InputError(state.folder / CHECKPOINTS, reason, "start a new run") from error
     for problem in problems:
         stderr.print(f"[yellow]resuming from the checkpoint before:[/] {escape(problem)}", soft_wrap=True)
 

@@ -198,11 +198,9 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
         return source, None
     train_part, validation = source.split(1 - data.validation, seed=config.train.seed)
     if not validation or len(train_part) < 2:
-        raise InputError(
-            f"data.validation={data.validation} of {len(source)} pictures",
-            f"leaves {len(train_part)} to train on and {len(validation)} to choose by",
-            "take another share, or data.validation=0 with train.selection=last",
-        )
+        reason = f"leaves {len(train_part)} to train on and {len(validation)} to choose by"
+        advice = "take another share, or data.validation=0 with train.selection=last"
+        raise InputError(f"data.validation={data.validation} of {len(source)} pictures", reason, advice)
     return train_part, validation
 
 
@@ -270,9 +268,6 @@ def choose_partition(config: Config) -> Partition:
     """Return the estimator that finds the latent domains, with its own defaults where the config gives nothing."""
     discovery = config.discovery
     if discovery.partition not in PARTITIONS:
-        raise InputError(
-            f"discovery.partition={discovery.partition}",
-            "there is no such partition",
-            f"choose one of {', '.join(PARTITIONS)}",
-        )
+        advice = f"choose one of {', '.join(PARTITIONS)}"
+        raise InputError(f"discovery.partition={discovery.partition}", "there is no such partition", advice)
     return build_partition(discovery.partition, **vars(discovery), random_state=config.train.seed)

@@ -1,6 +1,5 @@
 """`tune`: a model fitted to one camera by a few labelled pictures of it, where that makes it better."""
 
-import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from gbdgc.data import Dataset
 from gbdgc.errors import InputError
 from gbdgc.evaluation import Row, Unreadable, count_rows, doubt, errors, save_calibrated
 from gbdgc.evaluation.counting import WHOLE
-from gbdgc.files import atomic_write
+from gbdgc.files import write_json
 from gbdgc.progress import stderr
 from gbdgc.runs import RunFolder
 from gbdgc.training.run import train
@@ -28,14 +27,12 @@ from gbdgc.training.state import load_training_part
 MIN_TO_TUNE = 5
 START = "as it is"
 _FACTOR, _HEAD, _ALL = "one factor", "head and decoder", "all layers"
-_ENOUGH_FOR_ALL = 20
-"""Pictures from which on the encoder may learn too."""
+_ENOUGH_FOR_ALL = 20  # pictures from which on the encoder may learn too
 _ENCODER_RATE = 1e-4
 _FOLDS = 3
 _STEPS = 120
 _FACTORS = 0.2, 5.0
-_LEAST_GAIN = 0.02
-"""As a share of the error: less is not worth another model."""
+_LEAST_GAIN = 0.02  # as a share of the error: less is not worth another model
 
 Place = str | os.PathLike[str]
 
@@ -84,9 +81,7 @@ def tune(
     """
     pictures = load_training_part(data, DataConfig(format=format, split=split))
     if len(pictures) < MIN_TO_TUNE:
-        raise InputError(
-            os.fspath(data), f"{len(pictures)} labelled pictures", f"label at least {MIN_TO_TUNE}, better twenty"
-        )
+        raise InputError(data, f"{len(pictures)} labelled pictures", f"label at least {MIN_TO_TUNE}, better twenty")
     model = checkpoint.model_file(start)
     settings = {"data": os.fspath(Path(data).resolve()), "start": os.fspath(model), "steps": steps, "seed": seed}
     with RunFolder.open("tune", Path(data).resolve().stem, settings, out, changed=lambda file: []) as run:
@@ -104,8 +99,7 @@ def tune(
             "chosen": chosen,
             "errors": {way: errors(counted, seed=seed) for way, counted in rows.items()},
         }
-        with atomic_write(run.path / "summary.json", "w") as file:
-            json.dump(summary, file, indent=2)
+        write_json(run.path / "summary.json", summary)
     return Tuning(run.path, chosen, tuned, summary, doubt(rows[chosen]))
 
 

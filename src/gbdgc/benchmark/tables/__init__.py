@@ -12,17 +12,7 @@ from gbdgc.benchmark.tables.transfer import TRANSFER
 from gbdgc.benchmark.tables.within import WITHIN
 from gbdgc.errors import UsageError
 
-_ALL = (
-    TRANSFER,
-    WITHIN,
-    DOMAINS,
-    STABILITY,
-    PARTITION,
-    NUMBER_OF_DOMAINS,
-    COMPONENTS,
-    SEPARATION,
-    EPOCH_SPREAD,
-)
+_ALL = (TRANSFER, WITHIN, DOMAINS, STABILITY, PARTITION, NUMBER_OF_DOMAINS, COMPONENTS, SEPARATION, EPOCH_SPREAD)
 BENCHMARKS: dict[str, Benchmark] = {each.name: each for each in _ALL}
 
 

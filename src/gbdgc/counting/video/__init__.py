@@ -2,14 +2,13 @@
 
 from gbdgc.counting.video.mailbox import Frame
 from gbdgc.counting.video.opening import is_video, open_source, parse_every, public_name
-from gbdgc.counting.video.reading import Frames, frames
+from gbdgc.counting.video.reading import frames
 from gbdgc.counting.video.smoothing import HALF_LIFE, Smoother
 from gbdgc.counting.video.writing import VideoWriter
 
 __all__ = [
     "HALF_LIFE",
     "Frame",
-    "Frames",
     "Smoother",
     "VideoWriter",
     "frames",

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from gbdgc.errors import InputError, install_advice
+from gbdgc.errors import InputError, as_input_error, install_advice
 from gbdgc.runs import without_password
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 def load_av() -> ModuleType:
     """Import PyAV, or say how to get it."""
-    try:
+    with as_input_error(ImportError, "", "video needs PyAV, which is not installed", install_advice("video")):
         import av
-    except ImportError as error:
-        raise InputError("", "video needs PyAV, which is not installed", install_advice("video")) from error
     return av
 
 
@@ -113,7 +111,7 @@ def _scheme(source: str | int | Path) -> str | None:
 
 def _checked_file(path: Path) -> Path:
     if not path.is_file():
-        raise InputError(str(path), "not a file" if path.exists() else "no such file")
+        raise InputError(path, "not a file" if path.exists() else "no such file")
     if path.stat().st_size == 0:
-        raise InputError(str(path), "the file is empty", "copy it again from where it came")
+        raise InputError(path, "the file is empty", "copy it again from where it came")
     return path

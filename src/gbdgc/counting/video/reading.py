@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 _WAITING = 4
 _LONGEST_PAUSE = 30.0
 _STOP_SECONDS = 2.0
-_ROUNDING = 1e-3
-"""Many containers round timestamps to a millisecond."""
+_ROUNDING = 1e-3  # many containers round timestamps to a millisecond
 
 _log = logging.getLogger(__name__)
 
@@ -47,14 +45,8 @@ class _TooLarge(InputError):
 class Frames(Iterator[Frame]):
     """The frames of an open source, taken one by one from the thread that decodes them.
 
-    Attributes
-    ----------
-    live : bool
-        Whether the source does not wait: a camera, or a stream without an end.
-    rate : float
-        Its pictures a second, as far as it says.
-    duration : float or None
-        Seconds that its pictures last, where it says so.
+    A ``live`` source does not wait: a camera, or a stream without an end. As far as the source says, it has ``rate``
+    pictures per second, which last ``duration`` seconds.
     """
 
     def __init__(self, delivery: Generator[Frame, None, None], box: Mailbox, container: "InputContainer") -> None:
@@ -93,28 +85,18 @@ def frames(
 
     Parameters
     ----------
-    source
-        A file, a camera (its number or ``/dev/videoN``), or the address of a stream.
-    every
-        Seconds between frames; 0 gives each one. Of a file the first frame at or after each multiple.
-    after
-        Of a file leave out the frames up to this time, as they were seen in an earlier run.
-    start
-        Of a file leave out the frames before this time without decoding them all. Stretches from one ``start`` to the
-        next, which is the ``seconds`` of the one before, give the frames of the whole; only their numbers, which are
-        then reckoned from the time, may be off.
-    seconds
-        End after so many: of a file by its timestamps, of a live source by the clock.
-    max_pixels
-        Refuse a source with larger pictures.
-    live
-        Whether to drop frames rather than fall behind, and to connect again; found out unless given.
-    retries
-        How many times in a row to try to connect again before the stream is given up with an `InputError`.
-    pause
-        Seconds before the first of these attempts; each further pause is twice as long, up to half a minute.
-    report
-        Called with a line of text when a stream breaks or a file is damaged; logs a warning unless given.
+    source : a file, a camera (its number or ``/dev/videoN``), or the address of a stream.
+    every : seconds between frames; 0 gives each one. Of a file the first frame at or after each multiple.
+    after : of a file leave out the frames up to this time, as they were seen in an earlier run.
+    start : of a file leave out the frames before this time without decoding them all. Stretches from one ``start`` to
+        the next, which is the ``seconds`` of the one before, give the frames of the whole; only their numbers, which
+        are then reckoned from the time, may be off.
+    seconds : end after so many: of a file by its timestamps, of a live source by the clock.
+    max_pixels : refuse a source with larger pictures.
+    live : whether to drop frames rather than fall behind, and to connect again; found out unless given.
+    retries : how many times in a row to try to connect again before the stream is given up with an `InputError`.
+    pause : seconds before the first of these attempts; each further pause is twice as long, up to half a minute.
+    report : called with a line of text when a stream breaks or a file is damaged; logs a warning unless given.
     """
     if not every >= 0:
         raise InputError(f"every={every}", "must be seconds, 0 or more")
@@ -171,7 +153,7 @@ def _read_file(
     report: Callable[[str], None],
 ) -> None:
     """Put one frame for each multiple of ``every`` into the box, by the file's own timestamps."""
-    av, name, damaged = load_av(), public_name(source), _Tally()
+    av, name, damaged = load_av(), public_name(source), list[Exception]()
     first: float | None = None
     seconds, due = 0.0, 0.0
     with ExitStack() as opened:
@@ -211,8 +193,8 @@ def _read_file(
             raise InputError(name, f"damaged after {seconds:.1f} s ({reason_of(error)})") from error
     if first is None:
         raise InputError(name, "damaged or truncated: not one picture can be decoded")
-    if damaged.count:
-        report(f"{name}: {damaged.count} damaged parts were skipped")
+    if damaged:
+        report(f"{name}: {len(damaged)} damaged parts were skipped")
     # The last picture lasts too: of a film with one a minute that is much.
     if whole is not None and seconds + 1 / rate < 0.9 * whole - 1:
         raise InputError(
@@ -237,7 +219,7 @@ def _read_live(
     while True:
         try:
             with container or open_source(source) as container:
-                for picture in _decoded(container, _Tally(), threads="SLICE"):
+                for picture in _decoded(container, [], threads="SLICE"):
                     failures = 0
                     seconds = time.monotonic() - began
                     if seconds >= due:
@@ -269,12 +251,7 @@ def _next_due(seconds: float, every: float) -> float:
     return (int((seconds + _ROUNDING) / every) + 1) * every if every else 0.0
 
 
-@dataclass
-class _Tally:
-    count: int = 0
-
-
-def _decoded(container: "InputContainer", damaged: _Tally, threads: Any) -> Iterator["VideoFrame"]:
+def _decoded(container: "InputContainer", damaged: list[Exception], threads: Any) -> Iterator["VideoFrame"]:
     """Yield pictures, going on behind a damaged packet; frame threads ("AUTO") are faster but hold frames back."""
     av = load_av()
     stream = container.streams.video[0]
@@ -283,8 +260,8 @@ def _decoded(container: "InputContainer", damaged: _Tally, threads: Any) -> Iter
     for packet in container.demux(stream):
         try:
             yield from packet.decode()
-        except av.error.InvalidDataError:
-            damaged.count += 1
+        except av.error.InvalidDataError as error:
+            damaged.append(error)
 
 
 def duration(container: "InputContainer") -> float | None:

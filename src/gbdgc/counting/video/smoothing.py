@@ -10,14 +10,8 @@ HALF_LIFE = 1.5
 class Smoother:
     """Smooth counts as they come: a running median drops single wild ones, an exponential mean steadies the rest.
 
-    The mean starts from nothing: the first count stands for no time, and weighs nothing once there is a second.
-
-    Parameters
-    ----------
-    half_life
-        Seconds after which an old count weighs half as much; 0 leaves the median alone.
-    window
-        Counts in the running median.
+    The mean starts from nothing: the first count stands for no time, and weighs nothing once there is a second. After
+    ``half_life`` seconds an old count weighs half as much; 0 leaves the median alone, which is of ``window`` counts.
     """
 
     def __init__(self, half_life: float = HALF_LIFE, window: int = 3) -> None:

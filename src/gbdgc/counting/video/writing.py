@@ -41,15 +41,11 @@ class VideoWriter:
 
     Parameters
     ----------
-    path
-        ``.mp4``, ``.m4v``, ``.mov`` or ``.mkv``.
-    fps
-        Pictures a second, as played.
-    size
-        Width and height. Encoders want both even: an odd one is extended by a pixel. Pictures of another size are
+    path : ``.mp4``, ``.m4v``, ``.mov`` or ``.mkv``.
+    fps : pictures a second, as played.
+    size : width and height. Encoders want both even: an odd one is extended by a pixel. Pictures of another size are
         scaled to it.
-    codec
-        "h264", "vp9" or "mpeg4"; unless given, the first that does without a GPL encoder: H.264 where PyAV has
+    codec : "h264", "vp9" or "mpeg4"; unless given, the first that does without a GPL encoder: H.264 where PyAV has
         OpenH264, else VP9, and MPEG-4 in ``.mov``.
     """
 
@@ -59,22 +55,19 @@ class VideoWriter:
         av = load_av()
         self.path = Path(path)
         if self.path.suffix.lower() not in FORMATS:
-            raise InputError(str(path), f"cannot write '{self.path.suffix}'", f"choose {', '.join(FORMATS)}")
+            raise InputError(path, f"cannot write '{self.path.suffix}'", f"choose {', '.join(FORMATS)}")
         if not 1 / LONGEST_SECONDS <= fps <= 1000:
-            raise InputError(
-                str(path),
-                f"{fps:g} pictures per second, and a video has between one in six hours and 1000",
-                "choose another time between them, or write no video",
-            )
+            reason = f"{fps:g} pictures per second, and a video has between one in six hours and 1000"
+            raise InputError(path, reason, "choose another time between them, or write no video")
         if min(size) < 1:
-            raise InputError(str(path), f"a video of {size[0]} x {size[1]} pixels has nothing to show")
+            raise InputError(path, f"a video of {size[0]} x {size[1]} pixels has nothing to show")
         if codec is not None and codec not in CODECS:
             raise InputError(f"codec {codec!r}", "not one that can be written", f"choose {', '.join(CODECS)}")
         container = FORMATS[self.path.suffix.lower()]
         usable = av.codecs_available - _NOT_IN.get(container, set())
         encoder = next((name for name in (CODECS[codec] if codec else _UNASKED) if name in usable), None)
         if encoder is None:
-            raise InputError(str(path), f"no encoder here writes {codec or 'a video'} into it", "choose another codec")
+            raise InputError(path, f"no encoder here writes {codec or 'a video'} into it", "choose another codec")
         self.size = size
         self.written = 0
         self._place = -1

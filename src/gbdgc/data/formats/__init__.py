@@ -56,19 +56,13 @@ def recognise(path: Path) -> str:
     """
     if (found := looks_like(path)) is None:
         verdict = "nothing here looks" if path.is_dir() else "this file does not look"
-        raise InputError(
-            str(path),
-            f"{verdict} like data in a format known here ({', '.join(READERS)})",
-            "if it is one of these, name the format to learn what is missing",
-        )
+        advice = "if it is one of these, name the format to learn what is missing"
+        raise InputError(path, f"{verdict} like data in a format known here ({', '.join(READERS)})", advice)
     name, _ = found
     if name == "folder" and (stray := _stray_labels(path)):
         file, likely = stray
-        raise InputError(
-            str(path),
-            f"{file} may be labels of {READERS[likely].TITLE}, but the layout is not",
-            f"name the format: {likely} to learn what is missing, or folder to read the pictures without labels",
-        )
+        advice = f"name the format: {likely} to learn what is missing, or folder to read the pictures without labels"
+        raise InputError(path, f"{file} may be labels of {READERS[likely].TITLE}, but the layout is not", advice)
     return name
 
 

@@ -56,7 +56,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of every label file."""
     files = [path] if path.is_file() else _label_files(path)
     if not files:
-        raise InputError(str(path), "no JSON file with 'images' and 'annotations' here or in annotations/")
+        raise InputError(path, "no JSON file with 'images' and 'annotations' here or in annotations/")
     for file in files:
         yield from _read_file(file, problems)
 
@@ -140,14 +140,14 @@ def _root(file: Path) -> Path:
 def _read_file(file: Path, problems: list[str]) -> Iterator[Entry]:
     content = read_json(file)
     if not isinstance(content, dict):
-        raise InputError(str(file), "not a JSON object with 'images' and 'annotations'")
+        raise InputError(file, "not a JSON object with 'images' and 'annotations'")
     images = list(_records(content, "images", "id", file, problems))
     categories = list(_records(content, "categories", "id", file, problems))
     keypoint_names = _people(categories, file)
     by_image: dict[Any, list[dict[str, Any]]] = {image["id"]: [] for image in images}
     if len(by_image) < len(images):
         twice = [str(id) for id, times in Counter(image["id"] for image in images).items() if times > 1]
-        raise InputError(str(file), f"several images have the id {', '.join(twice[:5])}", "whose are its annotations?")
+        raise InputError(file, f"several images have the id {', '.join(twice[:5])}", "whose are its annotations?")
     for annotation in _records(content, "annotations", "image_id", file, problems):
         if annotation["image_id"] not in by_image:
             problems.append(f"{file}: an annotation for image {annotation['image_id']!r}, which is not listed")

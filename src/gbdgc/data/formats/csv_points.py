@@ -22,7 +22,7 @@ from gbdgc.data.formats.entry import (
     read_text,
 )
 from gbdgc.data.manifest import Dataset
-from gbdgc.errors import InputError, noted_in
+from gbdgc.errors import InputError, as_input_error, noted_in
 from gbdgc.files import atomic_write, is_number
 
 TITLE = "a CSV of points"
@@ -118,7 +118,7 @@ def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
     first = _first_row(text)
     columns = _columns(first)
     if columns is None:
-        raise InputError(str(file), f"no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
+        raise InputError(file, f"no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
     has_header = not (is_number(first[columns["x"]]) or not first[columns["x"]].strip())
     pictures: dict[str, _Picture] = {}
     for line, row in _rows(file, text):
@@ -138,8 +138,6 @@ def _points(picture: _Picture, file: Path) -> list[tuple[float, float]]:
     points = []
     for line, x, y in picture.rows:
         if x or y:
-            try:
+            with as_input_error(ValueError, f"{file}, line {line}", f"x {x!r}, y {y!r} are not two numbers"):
                 points.append((float(x), float(y)))
-            except ValueError as error:
-                raise InputError(f"{file}, line {line}", f"x {x!r}, y {y!r} are not two numbers") from error
     return points

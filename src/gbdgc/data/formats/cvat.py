@@ -36,7 +36,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     file = _label_file(path)
     root = _parse(file)
     if root.find("track") is not None:
-        raise InputError(str(file), "this is an export for video", "export it as 'CVAT for images 1.1'")
+        raise InputError(file, "this is an export for video", "export it as 'CVAT for images 1.1'")
     images = root.findall("image")
     people = people_among({shape.get("label", "") for image in images for shape in image if shape.tag != "tag"}, file)
     for image in images:
@@ -53,7 +53,7 @@ def _label_file(path: Path) -> Path:
 
 def _parse(file: Path) -> "Element":
     if not is_file(file):
-        raise InputError(str(file), "no such file")
+        raise InputError(file, "no such file")
     unsafe, unread = "not XML that can be read safely ({error})", "cannot be read ({error})"
     with (
         as_input_error((ParseError, DefusedXmlException), file, unsafe, "export it again"),
@@ -61,7 +61,7 @@ def _parse(file: Path) -> "Element":
     ):
         root = parse(str(file)).getroot()
     if root is None or root.tag != "annotations":
-        raise InputError(str(file), "its root is not <annotations>")
+        raise InputError(file, "its root is not <annotations>")
     return root
 
 

@@ -75,7 +75,7 @@ def beneath(folder: Path, name: str, source: Path) -> Path:
     absolute = posix.startswith("/") or PureWindowsPath(name).drive != ""
     if not posix or "\0" in posix or absolute or climbs:
         raise InputError(
-            str(source), f"{name!r} is not beneath {folder}", "names in label files must be relative to that folder"
+            source, f"{name!r} is not beneath {folder}", "names in label files must be relative to that folder"
         )
     return folder / os.path.normpath(posix)
 
@@ -83,7 +83,7 @@ def beneath(folder: Path, name: str, source: Path) -> Path:
 def find_picture(name: Any, root: Path, folders: Iterable[str], source: Path) -> Path:
     """Return the picture that a label file names, in the first of the folders beneath the root that has it."""
     if not isinstance(name, str):
-        raise InputError(str(source), f"the name of a picture must be a text, not {_brief(name)}")
+        raise InputError(source, f"the name of a picture must be a text, not {_brief(name)}")
     candidates = [beneath(beneath(root, folder, source), name, source) for folder in folders]
     return next(filter(is_file, candidates), candidates[0])
 
@@ -100,11 +100,8 @@ def name_beneath(folder: Path, image: Path) -> str:
     """Return the name that a label file in ``folder`` gives to a picture: its path relative to there."""
     name = Path(os.path.relpath(image, folder)).as_posix()
     if name.startswith("../"):
-        raise InputError(
-            str(image),
-            f"not beneath {folder}, where the label file is to be",
-            "write the file there, or copy the pictures with `gbdgc data convert`",
-        )
+        advice = "write the file there, or copy the pictures with `gbdgc data convert`"
+        raise InputError(image, f"not beneath {folder}, where the label file is to be", advice)
     return name
 
 
@@ -112,7 +109,7 @@ def only_file(folder: Path, files: Sequence[Path], wanted: str) -> Path:
     """Return the one label file that there is in a folder; none and several are errors."""
     if len(files) != 1:
         found = ", ".join(file.name for file in files) or "none"
-        raise InputError(str(folder), f"one {wanted} is wanted here, found {found}")
+        raise InputError(folder, f"one {wanted} is wanted here, found {found}")
     return files[0]
 
 
@@ -130,13 +127,13 @@ def optional(record: Mapping[str, Any], key: str, kind: type[T], where: object) 
     value = record.get(key)
     if value is None or isinstance(value, kind):
         return value
-    raise InputError(str(where), f"{key!r} must be {_JSON_NAMES[kind]}, not {_brief(value)}")
+    raise InputError(where, f"{key!r} must be {_JSON_NAMES[kind]}, not {_brief(value)}")
 
 
 def text_tags(tags: Mapping[str, Any], where: object) -> dict[str, str]:
     """Return tags, whose values may be texts or numbers, as texts."""
     if nested := [name for name, value in tags.items() if isinstance(value, list | dict)]:
-        raise InputError(str(where), f"the tag {nested[0]!r} must be a text")
+        raise InputError(where, f"the tag {nested[0]!r} must be a text")
     return {name: str(value) for name, value in tags.items()}
 
 
@@ -148,19 +145,19 @@ def _brief(value: Any) -> str:
 def required(record: Mapping[str, Any], key: str, kind: type[T], where: object) -> T:
     """Return a field of a JSON object that must be there, in its type."""
     if not (value := optional(record, key, kind, where)):
-        raise InputError(str(where), f"no {key!r}")
+        raise InputError(where, f"no {key!r}")
     return value
 
 
 def read_text(path: Path) -> str:
     """Return the content of a text file in UTF-8."""
     if path.exists() and not path.is_file():
-        raise InputError(str(path), "not a file")  # a pipe or a device, which might never end
+        raise InputError(path, "not a file")  # a pipe or a device, which might never end
     try:
         with as_input_error(OSError, path, "cannot be read ({error})"):
             return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(str(path), f"not text in UTF-8 (byte {error.start})", "save it again as UTF-8") from error
+        raise InputError(path, f"not text in UTF-8 (byte {error.start})", "save it again as UTF-8") from error
 
 
 def parse_json(text: str, where: object) -> Any:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from gbdgc.data.formats.entry import Entry, pictures_in, read_text
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 
 TITLE = "JHU-CROWD++"
 
@@ -29,7 +29,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of every split."""
     folders = _folders(path)
     if not folders:
-        raise InputError(str(path), "no train, val or test folder with images/ and gt/ in it")
+        raise InputError(path, "no train, val or test folder with images/ and gt/ in it")
     for folder in folders:
         split = folder.absolute().name
         tags = _read_tags(folder / "image_labels.txt", problems)
@@ -47,11 +47,10 @@ def _read_heads(path: Path) -> list[list[float]]:
     heads = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         if columns := line.split():
-            try:
+            reason = f"{line!r} does not begin with two numbers x y"
+            with as_input_error(ValueError, f"{path}, line {number}", reason):
                 x, y = columns[:2]
                 heads.append([float(x), float(y)])
-            except ValueError as error:
-                raise InputError(f"{path}, line {number}", f"{line!r} does not begin with two numbers x y") from error
     return heads
 
 
@@ -66,10 +65,7 @@ def _read_tags(path: Path, problems: list[str]) -> dict[str, dict[str, str]]:
                 problems.append(f"{path}, line {number}: {len(columns)} columns where there should be five")
                 continue
             name, _, scene, weather, distractor = columns
-            values = {
-                "scene": scene,
-                "weather": _WEATHER.get(weather, weather),
-                "distractor": _DISTRACTOR.get(distractor, distractor),
-            }
+            weather, distractor = _WEATHER.get(weather, weather), _DISTRACTOR.get(distractor, distractor)
+            values = {"scene": scene, "weather": weather, "distractor": distractor}
             tags[Path(name).stem] = {key: value for key, value in values.items() if value}
     return tags

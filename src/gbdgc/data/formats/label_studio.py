@@ -47,7 +47,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     file = path if path.is_file() else only_file(path, _label_files(path), ".json file with a list of tasks")
     tasks = read_json(file)
     if not isinstance(tasks, list):
-        raise InputError(str(file), "not a list of tasks")
+        raise InputError(file, "not a list of tasks")
     pictures: list[tuple[str, str, Path, list[dict[str, Any]] | None]] = []
     for number, task in enumerate(tasks, start=1):
         where = f"{file}, task {task.get('id', number) if isinstance(task, dict) else number}"

@@ -22,11 +22,9 @@ _NUMBERS = dict(
     zip((1, 2, 3, 4, 5, 6, 7, 9, 12, 13), ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8", "i8", "u8"), strict=True)
 )
 """The types of elements."""
-_CELL, _STRUCT, _NUMERIC = 1, 2, range(6, 16)
-"""The classes of arrays."""
+_CELL, _STRUCT, _NUMERIC = 1, 2, range(6, 16)  # the classes of arrays
 _MOST_ARRAYS = 200
-_MOST_BYTES = 1 << 27
-"""What no label file comes near: a picture of a hundred thousand heads is 1.6 MB."""
+_MOST_BYTES = 1 << 27  # what no label file comes near: a picture of a hundred thousand heads is 1.6 MB
 
 _LOOKS_LIKE = {
     frozenset({"annPoints", "annBoxes"}): ("NWPU-Crowd", "nwpu"),
@@ -42,7 +40,7 @@ def read_variable(path: Path, name: str) -> Any:
         found = ", ".join(map(repr, sorted(variables))) or "nothing"
         guess = _guess(variables)
         hint = f": this looks like {guess[0]}; read it as {guess[1]}" if guess else ""
-        raise InputError(str(path), f"no {name!r} (found {found}){hint}")
+        raise InputError(path, f"no {name!r} (found {found}){hint}")
     return variables[name]
 
 
@@ -58,7 +56,7 @@ def _guess(variables: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _read(path: Path) -> dict[str, Any]:
     if not is_file(path):
-        raise InputError(str(path), "no such label file")
+        raise InputError(path, "no such label file")
     # Whatever a parser trips over: ValueError, KeyError, StopIteration, struct.error, zlib.error, h5py's own ...
     with as_input_error(Exception, path, "not a .mat file, or a damaged one ({error})", "copy it again"):
         return _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)

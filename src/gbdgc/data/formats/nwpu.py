@@ -32,7 +32,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of the lists, in their order."""
     lists = {split: path / f"{split}.txt" for split in _SPLITS if (path / f"{split}.txt").is_file()}
     if not lists:
-        raise InputError(str(path), "no train.txt, val.txt or test.txt")
+        raise InputError(path, "no train.txt, val.txt or test.txt")
     for split, file in lists.items():
         for line in read_text(file).splitlines():
             if columns := line.split():
@@ -53,5 +53,5 @@ def _labels(path: Path, id: str, split: str, file: Path) -> Callable[[], Any] | 
 def _read_points(path: Path) -> Any:
     content = read_json(path)
     if not isinstance(content, dict) or "points" not in content:
-        raise InputError(str(path), "no 'points'")
+        raise InputError(path, "no 'points'")
     return content["points"]

@@ -24,8 +24,5 @@ def people_among(names: Iterable[str], source: Path) -> frozenset[str]:
             return found
     if len(known) <= 1:
         return known
-    raise InputError(
-        str(source),
-        f"which of its labels are people? It has {', '.join(map(repr, sorted(known)))}",
-        "give people the label 'head' or 'person'",
-    )
+    advice = "give people the label 'head' or 'person'"
+    raise InputError(source, f"which of its labels are people? It has {', '.join(map(repr, sorted(known)))}", advice)

@@ -26,7 +26,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of Train and Test."""
     folders = _folders(path)
     if not any(any(folder.glob("*_ann.mat")) for folder in folders):
-        raise InputError(str(path), "no Train or Test folder with *_ann.mat files in it")
+        raise InputError(path, "no Train or Test folder with *_ann.mat files in it")
     for folder in folders:
         yield from pairs_in(folder, problems, folder.absolute().name.lower())
 

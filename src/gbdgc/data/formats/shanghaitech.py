@@ -15,7 +15,7 @@ from typing import Any
 
 from gbdgc.data.formats.entry import Entry, listing, pictures_in, read_text
 from gbdgc.data.formats.mat import read_variable
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error, noted_in
 
 TITLE = "ShanghaiTech"
 
@@ -35,7 +35,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of every ``train_data`` and ``test_data`` under the path."""
     halves = _halves(path)
     if not any(map(_label_folder, halves)):
-        raise InputError(str(path), "no train_data or test_data folder with images/ and ground-truth/ in it")
+        raise InputError(path, "no train_data or test_data folder with images/ and ground-truth/ in it")
     for half in halves:
         labels = _label_folder(half)
         if labels is None:
@@ -80,22 +80,23 @@ def _heads(label: Path) -> Any:
     while isinstance(info, list) and len(info) == 1:
         info = info[0]
     if not isinstance(info, dict) or "location" not in info:
-        raise InputError(str(label), "'image_info' has no field 'location'")
+        raise InputError(label, "'image_info' has no field 'location'")
     return info["location"]
 
 
 def _read_tags(path: Path, problems: list[str]) -> dict[str, Mapping[str, str]]:
     if not path.is_file():
         return {}
+    tags: dict[str, Mapping[str, str]] = {}
     table = csv.DictReader(StringIO(read_text(path)), strict=True)
-    try:
+    with (
+        noted_in(problems),
+        as_input_error(csv.Error, path, "not CSV ({error})", "look for a quote that is not closed"),
+    ):
         rows, columns = list(table), table.fieldnames or ()
-    except csv.Error as error:
-        problems.append(f"{path}: not CSV ({error}); look for a quote that is not closed")
-        return {}
-    if "image" not in columns:
-        problems.append(f"{path}: no column 'image' (found {', '.join(columns) or 'nothing'})")
-        return {}
-    return {
-        row["image"]: {name: value for name, value in row.items() if name and name != "image" and value} for row in rows
-    }
+        if "image" not in columns:
+            raise InputError(path, f"no column 'image' (found {', '.join(columns) or 'nothing'})")
+        for row in rows:
+            image = row.pop("image")
+            tags[image] = {name: value for name, value in row.items() if name and value}
+    return tags

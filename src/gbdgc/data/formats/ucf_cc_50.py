@@ -18,5 +18,5 @@ def looks_like(path: Path) -> str | None:
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of the folder."""
     if not any(path.glob("*_ann.mat")):
-        raise InputError(str(path), "no *_ann.mat files in this folder")
+        raise InputError(path, "no *_ann.mat files in this folder")
     yield from pairs_in(path, problems)

@@ -10,7 +10,7 @@ from gbdgc.errors import InputError, UsageError
 if TYPE_CHECKING:
     from gbdgc.data.images import RGB
 
-_CALIBRATION_IMAGES, _CHECK_IMAGES, _DRAWN_IMAGES = 32, 16, 4
+_CALIBRATION_IMAGES, _CHECK_IMAGES, _DRAWN_CHECKED = 32, 16, 5
 _MAX_DRIFT = 0.02
 
 
@@ -32,9 +32,10 @@ def export(
     to
         The runtime; safetensors is this package's own file, with its weights in 16 bits.
     int8
-        Convert to 8 bits, which is faster and less exact; wants --calibrate.
+        Convert to 8 bits, which is faster and less exact.
     calibrate
-        A folder of pictures like those to be counted. The drift is measured on them; without, on drawn scenes.
+        A folder of pictures like those to be counted: 8 bits are fitted to them, and the drift is measured on them.
+        Without, drawn scenes serve for both.
     out
         The file to write; by default beside the weights.
     force
@@ -49,8 +50,6 @@ def export(
 
     if force and not int8:
         raise UsageError("--force", "only models in 8 bits are refused for their drift", "leave it out, or add --int8")
-    if int8 and calibrate is None:
-        raise UsageError("--int8 wants --calibrate DIR", "a folder of some tens of pictures like those to be counted")
     file = model_file(weights)
     if to == "safetensors" and int8:
         raise UsageError("--int8", "this package's own files have 16 bits", "leave it out, or take onnx or openvino")
@@ -61,7 +60,8 @@ def export(
         raise UsageError(f"--out {out}", "a folder", f"name a file, such as {out / file.stem}{suffix}")
     if out.suffix != suffix:
         raise UsageError(f"--out {out}", f"files for {to} end in {suffix}")
-    calibration, check = _drawn() if calibrate is None else _pictures(calibrate)
+    with stderr.status("drawing scenes" if calibrate is None else f"reading pictures of {calibrate}"):
+        calibration, check = _drawn(int8) if calibrate is None else _pictures(calibrate)
     with folder_beside(out) as folder:
         made = folder / out.name
         with stderr.status(f"exporting for {to}"):
@@ -88,6 +88,14 @@ def export(
 
 def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     """Return pictures to calibrate on and others to check on; the same ones where there are few."""
+    chosen = read_some(folder, _CALIBRATION_IMAGES + _CHECK_IMAGES)
+    check = chosen[::3] if len(chosen) >= 6 else chosen
+    calibration = [image for place, image in enumerate(chosen) if place % 3] if len(chosen) >= 6 else chosen
+    return calibration, check
+
+
+def read_some(folder: Path, count: int) -> "list[RGB]":
+    """Return so many pictures of a folder, evenly spread over it; those that cannot be read are named and left out."""
     import numpy as np
 
     from gbdgc.data.images import IMAGE_SUFFIXES, read_image
@@ -98,24 +106,20 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
     if not paths:
         raise InputError(f"--calibrate {folder}", "there are no pictures in it")
-    count = min(len(paths), _CALIBRATION_IMAGES + _CHECK_IMAGES)
     chosen = []
-    for index in np.linspace(0, len(paths) - 1, count).round().astype(int):
+    for index in np.linspace(0, len(paths) - 1, min(len(paths), count)).round().astype(int):
         try:
             chosen.append(read_image(paths[index]))
         except InputError as error:
             stderr.print(f"left out: {error}", soft_wrap=True, markup=False)
     if not chosen:
         raise InputError(f"--calibrate {folder}", "none of the pictures looked at can be read")
-    check = chosen[::3] if len(chosen) >= 6 else chosen
-    calibration = [image for place, image in enumerate(chosen) if place % 3] if len(chosen) >= 6 else chosen
-    return calibration, check
+    return chosen
 
 
-def _drawn() -> "tuple[list[RGB], list[RGB]]":
-    import numpy as np
+def _drawn(int8: bool) -> "tuple[list[RGB], list[RGB]]":
+    """Return drawn scenes to calibrate on, where that is wanted, and others to check on."""
+    from gbdgc.counting.export import drawn_scenes
 
-    from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
-
-    domains = [SOURCE_DOMAINS[number % len(SOURCE_DOMAINS)] for number in range(_DRAWN_IMAGES)]
-    return [], [draw_scene(domain, np.random.default_rng(number))[0] for number, domain in enumerate(domains)]
+    calibration = drawn_scenes() if int8 else []
+    return calibration, drawn_scenes(_DRAWN_CHECKED, first=len(calibration))

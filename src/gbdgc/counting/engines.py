@@ -259,8 +259,8 @@ def require(module: str, extra: str) -> ModuleType:
 def _silence_telemetry() -> None:
     """Keep the runtimes from sending usage data to their makers, which all of them do unless told before the import.
 
-    OpenVINO and NNCF send by a package of its own, and do without where it cannot be imported; onnxruntime sends from
-    its native code, and reads this variable once.
+    OpenVINO sends by a package of its own, and does without where it cannot be imported; onnxruntime sends from its
+    native code, and reads this variable once.
     """
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"

@@ -16,6 +16,7 @@ from gbdgc.checkpoint import load_model, model_file
 from gbdgc.counting.counter import Counter
 from gbdgc.counting.engines import EXPORT_SUFFIXES, Engine, TorchEngine, exported_for, pack
 from gbdgc.counting.graph import WRITERS, scale_density, write_graph
+from gbdgc.counting.rounding import in_8_bits
 from gbdgc.counting.tiling import TILE, count_cells, stack
 from gbdgc.data.images import RGB
 from gbdgc.data.transforms import limit_side
@@ -27,6 +28,8 @@ from gbdgc.models.weights import cache_folder
 _FORMAT = 2
 """In the names of cached exports: another number where the graph changes."""
 _KEPT_EXPORTS = 16
+_DRAWN = 20
+"""Scenes to calibrate on where there are no pictures: four of each domain, as the largest values are rare ones."""
 _log = logging.getLogger(__name__)
 
 
@@ -67,10 +70,11 @@ def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None 
     with folder_beside(out) as folder:
         graph = write_graph(network, folder / "graph.onnx")
         if inputs is not None:
-            # Rounding to 8 bits moves all counts by nearly one factor. The head, which stays in 32, takes it back.
-            write(graph, trial := folder / f"trial{out.suffix}", description, inputs)
+            graph = in_8_bits(graph, inputs)
+            # What drift is left is nearly one factor for all pictures. The head, which stays in 32 bits, takes it back.
+            write(graph, trial := folder / f"trial{out.suffix}", description)
             scale_density(graph, 1 / _gain(network, Counter.load(trial).engine, inputs))
-        write(graph, out, description, inputs)
+        write(graph, out, description)
 
 
 def _gain(network: Network, exported: Engine, inputs: Sequence[NDArray[np.float32]]) -> float:
@@ -104,6 +108,14 @@ def _forget_oldest(folder: Path) -> None:
         for path in sorted(exports, key=lambda path: -path.stat().st_mtime)[_KEPT_EXPORTS:]:
             path.unlink()
             path.with_suffix(".bin").unlink(missing_ok=True)  # OpenVINO's weights
+
+
+def drawn_scenes(count: int = _DRAWN, first: int = 0) -> list[RGB]:
+    """Return drawn crowds, from all the source domains in turn; the same ones for the same numbers."""
+    from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene  # here: its compiled code is slow to import
+
+    numbers = range(first, first + count)
+    return [draw_scene(SOURCE_DOMAINS[n % len(SOURCE_DOMAINS)], np.random.default_rng(n))[0] for n in numbers]
 
 
 def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) -> Drift:

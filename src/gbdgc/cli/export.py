@@ -10,8 +10,7 @@ from gbdgc.errors import InputError, UsageError
 if TYPE_CHECKING:
     from gbdgc.data.images import RGB
 
-_CALIBRATION_IMAGES, _CHECK_IMAGES, _DRAWN_CHECKED = 32, 16, 5
-_MAX_DRIFT = 0.02
+_CALIBRATION_IMAGES, _CHECK_IMAGES = 32, 16
 
 
 def export(
@@ -43,8 +42,8 @@ def export(
     """
     from gbdgc.checkpoint import model_file, save_half
     from gbdgc.counting.engines import EXPORT_SUFFIXES
+    from gbdgc.counting.export import MAX_DRIFT, measure_drift
     from gbdgc.counting.export import export as write_export
-    from gbdgc.counting.export import measure_drift
     from gbdgc.files import folder_beside
     from gbdgc.progress import stderr, stdout
 
@@ -75,10 +74,10 @@ def export(
             f"speed: {drift.speedup:.2f} x torch ({drift.torch_milliseconds:.0f} -> {drift.milliseconds:.0f} ms)"
         )
         stdout.print(f"drift: {drift.relative:.3%} of the count (bias {drift.bias:+.3%}) on {drift.images} pictures")
-        if int8 and drift.relative > _MAX_DRIFT and not force:
+        if int8 and drift.relative > MAX_DRIFT and not force:
             raise InputError(
                 str(out),
-                f"not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}",
+                f"not written: in 8 bits the counts drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}",
                 "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force",
             )
         for part in sorted(folder.iterdir(), key=lambda part: part.suffix == ".xml"):
@@ -119,7 +118,7 @@ def read_some(folder: Path, count: int) -> "list[RGB]":
 
 def _drawn(int8: bool) -> "tuple[list[RGB], list[RGB]]":
     """Return drawn scenes to calibrate on, where that is wanted, and others to check on."""
-    from gbdgc.counting.export import drawn_scenes
+    from gbdgc.counting.export import DRAWN_CHECKED, drawn_scenes
 
     calibration = drawn_scenes() if int8 else []
-    return calibration, drawn_scenes(_DRAWN_CHECKED, first=len(calibration))
+    return calibration, drawn_scenes(DRAWN_CHECKED, first=len(calibration))

@@ -20,6 +20,7 @@ from former_compact import FormerCompact
 from gbdgc import checkpoint
 from gbdgc.counting import graph as graphs
 from gbdgc.counting.engines import OnnxEngine, OpenVinoEngine, TorchEngine, pack, require
+from gbdgc.counting.rounding import in_8_bits
 from gbdgc.counting.tiling import stack
 from gbdgc.models import build_network
 from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
@@ -104,13 +105,14 @@ def write_models(backbone: str, images: list[Images], folder: Path) -> dict[str,
     graph, description = graphs.write_graph(network, folder / "graph.onnx"), pack({}, {})
     corners = [np.ascontiguousarray(image[..., :256, :256]) for image in images]  # what calibrates changes no time
     graphs.write_onnx(graph, folder / "fp32.onnx", description)
-    graphs.write_onnx(graph, folder / "int8.onnx", description, corners)
     graphs.write_openvino(graph, folder / "fp32.xml", description)
-    graphs.write_openvino(graph, folder / "int8.xml", description, corners)
+    small = in_8_bits(graph, corners)
+    graphs.write_onnx(small, folder / "int8-model.onnx", description)
+    graphs.write_openvino(small, folder / "int8.xml", description)
     names = {
         "onnx fp32": "fp32.onnx",
         "openvino fp32": "fp32.xml",
-        "onnx int8": "int8.onnx",
+        "onnx int8": "int8-model.onnx",
         "openvino int8": "int8.xml",
     }
     return {"torch": folder / "torch.safetensors", **{name: folder / file for name, file in names.items()}}

@@ -110,14 +110,15 @@ def exports(model: Path, pictures: list[NDArray[np.uint8]], once: Once) -> dict[
         from gbdgc.counting.engines import pack
         from gbdgc.counting.export import calibration_windows
         from gbdgc.counting.graph import write_graph, write_onnx, write_openvino
+        from gbdgc.counting.rounding import in_8_bits
 
         network, info, tensors = checkpoint.load_model(model)
         description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
         graph = write_graph(network, folder / "graph.onnx")
-        inputs = calibration_windows(pictures[:8])
+        small = in_8_bits(graph, calibration_windows(pictures[:8]))
         for name in names:
             write = write_onnx if name.endswith(".onnx") else write_openvino
-            write(graph, folder / name, description, inputs if "int8" in name else None)
+            write(small if "int8" in name else graph, folder / name, description)
 
     folder = once("exports", export)
     return {name: folder / name for name in names}

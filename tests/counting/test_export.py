@@ -132,7 +132,7 @@ def test_eight_bits_that_drift_too_far_are_refused_unless_forced(
         path.write_bytes(exports["m-int8.onnx"].read_bytes())
 
     monkeypatch.setattr("gbdgc.counting.export.export", copy_instead)
-    monkeypatch.setattr("gbdgc.cli.export._MAX_DRIFT", 1e-9)
+    monkeypatch.setattr("gbdgc.counting.export.MAX_DRIFT", 1e-9)
     command = ["export", str(model), "--to", "onnx", "--int8", "--calibrate", str(tmp_path), "--out", str(out)]
     with pytest.raises(InputError, match=r"m\.onnx: not written: in 8 bits the counts drift by .*--force"):
         app(command, result_action="return_value")
@@ -146,14 +146,14 @@ def test_eight_bits_that_drift_too_far_are_refused_unless_forced(
     assert calibrated_on == [4, 4]
 
 
-def test_eight_bits_want_pictures_to_calibrate_on(model: Path, tmp_path: Path) -> None:
-    for arguments, message in (
-        (["--int8"], "--int8 wants --calibrate DIR"),
-        (["--int8", "--calibrate", str(tmp_path)], "there are no pictures in it"),
-        (["--int8", "--calibrate", str(tmp_path / "nowhere")], "nowhere: no such folder"),
+def test_a_folder_to_calibrate_on_has_pictures(model: Path, tmp_path: Path) -> None:
+    for folder, message in (
+        (tmp_path, "there are no pictures in it"),
+        (tmp_path / "nowhere", "nowhere: no such folder"),
     ):
+        command = ["export", str(model), "--to", "onnx", "--int8", "--calibrate", str(folder)]
         with pytest.raises(InputError, match=message):
-            app(["export", str(model), "--to", "onnx", *arguments], result_action="return_value")
+            app(command, result_action="return_value")
 
 
 def test_an_option_that_cannot_be_meant_is_wrong_usage(model: Path, tmp_path: Path) -> None:
@@ -180,6 +180,40 @@ def test_the_cache_keeps_the_newest_exports_only(model: Path, tmp_path: Path, mo
     assert {path.name for path in folder.iterdir()} == {made.name} | {
         f"{number}{suffix}" for number in range(5, 20) for suffix in (".xml", ".bin")
     }
+
+
+@pytest.mark.slow
+def test_eight_bits_come_from_the_cache_after_the_first_use(
+    exports: dict[str, Path], model: Path, pictures: list[Picture], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GBDGC_CACHE", str(tmp_path))
+    monkeypatch.setattr("gbdgc.counting.export._DRAWN", 2)  # this is not about how well they fit
+    first = Counter.load(model, engine="onnx", int8=True)
+    (made,) = (tmp_path / "exported").glob("*.onnx")
+    assert made.stat().st_size < 0.5 * exports["m.onnx"].stat().st_size
+    written = made.stat().st_mtime_ns
+    again = Counter.load(model, engine="onnx", int8=True)
+    assert made.stat().st_mtime_ns == written
+    assert again(pictures[0]).count == first(pictures[0]).count
+
+
+@pytest.mark.slow
+def test_eight_bits_that_drift_on_drawn_scenes_are_not_kept_in_the_cache(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GBDGC_CACHE", str(tmp_path))
+    monkeypatch.setattr("gbdgc.counting.export._DRAWN", 2)
+    monkeypatch.setattr("gbdgc.counting.export.MAX_DRIFT", 1e-9)
+    with pytest.raises(InputError, match=r"in 8 bits its counts of drawn scenes drift by .*--calibrate DIR"):
+        export_to_cache(model, "openvino", int8=True)
+    assert list((tmp_path / "exported").iterdir()) == []
+
+
+def test_eight_bits_are_of_engines_that_have_them(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"int8: torch counts in 32 bits; name one of onnx, openvino as the engine"):
+        Counter.load(model, int8=True)
+    with pytest.raises(InputError, match=r"int8: .*m\.onnx is exported already, in the bits it has; leave it out"):
+        Counter.load(tmp_path / "m.onnx", int8=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system has files that nobody can write or read")

@@ -16,12 +16,13 @@ from pathlib import Path
 from gbdgc.cli.doctor import examine
 from gbdgc.counting import Counter
 from gbdgc.counting.graph import write_openvino
+from gbdgc.counting.rounding import in_8_bits
 
 onnx, openvino, graph, out = map(Path, sys.argv[1:])
 picture = np.full((64, 64, 3), 90, dtype=np.uint8)
 for exported in (onnx, openvino):
     Counter.load(exported)(picture)
-write_openvino(graph, out, "", [np.zeros((1, 3, 64, 64), dtype=np.float32)])
+write_openvino(in_8_bits(graph, [np.zeros((1, 3, 64, 64), dtype=np.float32)]), out, "")
 list(examine())
 time.sleep(3)  # what reports on its use does so in the background
 print("done")

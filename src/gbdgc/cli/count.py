@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from gbdgc.cli.options import Engine, Flag, Weights, wrong_option
+from gbdgc.cli.options import Engine, Flag, Int8, Weights, wrong_option
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import MAX_PIXELS
 
@@ -28,6 +28,7 @@ def count(
     *sources: Annotated[str, Parameter(allow_leading_hyphen=True)],
     weights: Weights = None,
     engine: Engine = None,
+    int8: Int8 = False,
     tile: int | None = None,
     zones: Path | None = None,
     every: str = "1s",
@@ -100,6 +101,9 @@ def count(
     if cluster is not None:
         if density or points or seconds is not None or format != "table":
             raise UsageError("--cluster", "makes a table only", "leave out --density, --points, --seconds and --format")
+        if int8:
+            reason = "on a cluster models count in the bits they have"
+            raise UsageError("--int8", reason, "give one exported with --int8")
         options = {"weights": weights, "engine": engine, "tile": tile, "recursive": recursive, "max_pixels": max_pixels}
         _count_on_cluster(sources, out, cluster=cluster, zones=areas, every=interval, **options)
         return
@@ -127,11 +131,12 @@ def count(
     once = "" if engine in {None, "torch"} else f", which takes a while when {engine} gets it for the first time"
     with stderr.status(f"loading the model{once}"):
         own: dict[str, Any] = {} if tile is None else {"tile": tile}
-        counter = Counter.load(weights, engine=engine, max_pixels=max_pixels, **own)
+        counter = Counter.load(weights, engine=engine, int8=int8, max_pixels=max_pixels, **own)
     settings = {
         "sources": [public_name(source) for source in sources],
         "weights": None if weights is None else str(find_model(weights).resolve()),
         "engine": counter.engine.name,
+        **({"int8": True} if int8 else {}),
         "tile": counter.tile,
         "zones": {area.name: area.settings() for area in areas},
         "every": interval,

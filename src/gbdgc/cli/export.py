@@ -10,8 +10,7 @@ from gbdgc.errors import InputError, UsageError
 if TYPE_CHECKING:
     from gbdgc.data.images import RGB
 
-_CALIBRATION_IMAGES, _CHECK_IMAGES, _DRAWN_IMAGES = 32, 16, 4
-_MAX_DRIFT = 0.02
+_CALIBRATION_IMAGES, _CHECK_IMAGES = 32, 16
 
 
 def export(
@@ -32,9 +31,10 @@ def export(
     to
         The runtime; safetensors is this package's own file, with its weights in 16 bits.
     int8
-        Convert to 8 bits, which is faster and less exact; wants --calibrate.
+        Convert to 8 bits, which is faster and less exact.
     calibrate
-        A folder of pictures like those to be counted. The drift is measured on them; without, on drawn scenes.
+        A folder of pictures like those to be counted: 8 bits are fitted to them, and the drift is measured on them.
+        Without, drawn scenes serve for both.
     out
         The file to write; by default beside the weights.
     force
@@ -42,15 +42,13 @@ def export(
     """
     from gbdgc.checkpoint import model_file, save_half
     from gbdgc.counting.engines import EXPORT_SUFFIXES
+    from gbdgc.counting.export import MAX_DRIFT, measure_drift
     from gbdgc.counting.export import export as write_export
-    from gbdgc.counting.export import measure_drift
     from gbdgc.files import folder_beside
     from gbdgc.progress import stderr, stdout
 
     if force and not int8:
         raise UsageError("--force", "only models in 8 bits are refused for their drift", "leave it out, or add --int8")
-    if int8 and calibrate is None:
-        raise UsageError("--int8 wants --calibrate DIR", "a folder of some tens of pictures like those to be counted")
     file = model_file(weights)
     if to == "safetensors" and int8:
         raise UsageError("--int8", "this package's own files have 16 bits", "leave it out, or take onnx or openvino")
@@ -61,7 +59,8 @@ def export(
         raise UsageError(f"--out {out}", "a folder", f"name a file, such as {out / file.stem}{suffix}")
     if out.suffix != suffix:
         raise UsageError(f"--out {out}", f"files for {to} end in {suffix}")
-    calibration, check = _drawn() if calibrate is None else _pictures(calibrate)
+    with stderr.status("drawing scenes" if calibrate is None else f"reading pictures of {calibrate}"):
+        calibration, check = _drawn(int8) if calibrate is None else _pictures(calibrate)
     with folder_beside(out) as folder:
         made = folder / out.name
         with stderr.status(f"exporting for {to}"):
@@ -75,8 +74,8 @@ def export(
             f"speed: {drift.speedup:.2f} x torch ({drift.torch_milliseconds:.0f} -> {drift.milliseconds:.0f} ms)"
         )
         stdout.print(f"drift: {drift.relative:.3%} of the count (bias {drift.bias:+.3%}) on {drift.images} pictures")
-        if int8 and drift.relative > _MAX_DRIFT and not force:
-            reason = f"not written: in 8 bits the counts drift by {drift.relative:.1%}, over {_MAX_DRIFT:.0%}"
+        if int8 and drift.relative > MAX_DRIFT and not force:
+            reason = f"not written: in 8 bits the counts drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}"
             advice = "calibrate on more pictures like those to be counted, leave --int8 out, or keep it by --force"
             raise InputError(out, reason, advice)
         for part in sorted(folder.iterdir(), key=lambda part: part.suffix == ".xml"):
@@ -86,6 +85,14 @@ def export(
 
 def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     """Return pictures to calibrate on and others to check on; the same ones where there are few."""
+    chosen = read_some(folder, _CALIBRATION_IMAGES + _CHECK_IMAGES)
+    check = chosen[::3] if len(chosen) >= 6 else chosen
+    calibration = [image for place, image in enumerate(chosen) if place % 3] if len(chosen) >= 6 else chosen
+    return calibration, check
+
+
+def read_some(folder: Path, count: int) -> "list[RGB]":
+    """Return so many pictures of a folder, evenly spread over it; those that cannot be read are named and left out."""
     from gbdgc.data.images import IMAGE_SUFFIXES, read_image
     from gbdgc.data.statistics import at_equal_steps
     from gbdgc.progress import stderr
@@ -96,22 +103,19 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     if not paths:
         raise InputError(f"--calibrate {folder}", "there are no pictures in it")
     chosen = []
-    for path in at_equal_steps(paths, _CALIBRATION_IMAGES + _CHECK_IMAGES):
+    for path in at_equal_steps(paths, count):
         try:
             chosen.append(read_image(path))
         except InputError as error:
             stderr.print(f"left out: {error}", soft_wrap=True, markup=False)
     if not chosen:
         raise InputError(f"--calibrate {folder}", "none of the pictures looked at can be read")
-    check = chosen[::3] if len(chosen) >= 6 else chosen
-    calibration = [image for place, image in enumerate(chosen) if place % 3] if len(chosen) >= 6 else chosen
-    return calibration, check
+    return chosen
 
 
-def _drawn() -> "tuple[list[RGB], list[RGB]]":
-    import numpy as np
+def _drawn(int8: bool) -> "tuple[list[RGB], list[RGB]]":
+    """Return drawn scenes to calibrate on, where that is wanted, and others to check on."""
+    from gbdgc.counting.export import DRAWN_CHECKED, drawn_scenes
 
-    from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
-
-    domains = [SOURCE_DOMAINS[number % len(SOURCE_DOMAINS)] for number in range(_DRAWN_IMAGES)]
-    return [], [draw_scene(domain, np.random.default_rng(number))[0] for number, domain in enumerate(domains)]
+    calibration = drawn_scenes() if int8 else []
+    return calibration, drawn_scenes(DRAWN_CHECKED, first=len(calibration))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from gbdgc.cli.options import Engine, Host, Port, Threads, Token, Weights
+from gbdgc.cli.options import Engine, Host, Int8, Port, Threads, Token, Weights
 from gbdgc.errors import InputError, as_input_error
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def serve(
     *,
     weights: Weights = None,
     engine: Engine = None,
+    int8: Int8 = False,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     token: Token = None,
@@ -71,7 +72,7 @@ def serve(
     )
     token = check_token(token)
     listener = bind(host, port)  # first: a taken port is found in no time, a model is loaded in seconds
-    counter = Counter.load(weights, engine=engine, threads=threads)
+    counter = Counter.load(weights, engine=engine, int8=int8, threads=threads)
     run(create_app(counter, limits=limits, token=token, release_memory=give_back_freed_memory), limits, listener, token)
 
 

@@ -73,6 +73,7 @@ class Counter:
         path: str | os.PathLike[str] | None = None,
         *,
         engine: str | None = None,
+        int8: bool = False,
         device: str | None = None,
         threads: int | None = None,
         **options: Any,
@@ -85,6 +86,7 @@ class Counter:
             package, as ``gbdgc models`` lists them; the default one unless given.
         engine : "torch", "onnx" or "openvino". An exported file knows its own; every other model runs in torch unless
             another is named, and is then exported once, into the cache.
+        int8 : have "onnx" or "openvino" count in 8 bits, which is faster and a little less exact.
         device : where to run, as the engine calls it; by default the graphics card where torch has one, else the CPU.
         threads : CPU threads to use.
         **options : arguments of `Counter`, such as ``tile``.
@@ -96,13 +98,18 @@ class Counter:
             raise InputError(f"engine {chosen!r}", "there is no such engine", f"choose one of {', '.join(ENGINES)}")
         if made_for is not None and chosen != made_for:
             raise InputError(path, f"made for {made_for}, not for {chosen}", "leave the engine out")
+        if int8 and made_for is not None:
+            raise InputError("int8", f"{path} is exported already, in the bits it has", "leave it out")
+        if int8 and chosen not in EXPORT_SUFFIXES:
+            advice = f"name one of {', '.join(EXPORT_SUFFIXES)} as the engine"
+            raise InputError("int8", f"{chosen} counts in 32 bits", advice)
         if threads is not None and threads < 1:
             raise InputError(f"threads={threads}", "at least one", "leave it out to use all cores")
         if made_for is None and chosen in EXPORT_SUFFIXES:
             require("torch", "torch")
             from gbdgc.counting.export import export_to_cache
 
-            path = export_to_cache(path, chosen)
+            path = export_to_cache(path, chosen, int8=int8)
         opened = ENGINES[chosen](path, device=device, threads=threads)
         info, extras = opened.description
         trust, conformal = (

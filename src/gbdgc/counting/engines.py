@@ -228,8 +228,8 @@ def _reading(path: Path) -> Iterator[None]:
 
 def require(module: str, extra: str) -> ModuleType:
     """Import a runtime, or say which extra brings it."""
-    # All of them send usage data to their makers unless told not to before the import: OpenVINO and NNCF by a package
-    # of its own, without which they do as well, onnxruntime from its native code.
+    # Both send usage data to their makers unless told not to before the import: OpenVINO by a package of its own, which
+    # it does not need, onnxruntime from its native code.
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     with as_input_error(ImportError, "", f"{module} is not installed", install_advice(extra)):

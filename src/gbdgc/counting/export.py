@@ -16,6 +16,7 @@ from gbdgc.checkpoint import load_model, model_file
 from gbdgc.counting.counter import Counter
 from gbdgc.counting.engines import EXPORT_SUFFIXES, Engine, TorchEngine, exported_for, pack
 from gbdgc.counting.graph import WRITERS, scale_density, write_graph
+from gbdgc.counting.rounding import in_8_bits
 from gbdgc.counting.tiling import TILE, count_cells, stack
 from gbdgc.data.images import RGB
 from gbdgc.data.transforms import limit_side
@@ -27,6 +28,11 @@ from gbdgc.models.weights import cache_folder
 _FORMAT = 2
 """In the names of cached exports: another number where the graph changes."""
 _KEPT_EXPORTS = 16
+_DRAWN, DRAWN_CHECKED = 20, 4
+"""Scenes to calibrate on where there are no pictures, four of each domain, as the largest values are rare ones; and how
+many others to check on."""
+MAX_DRIFT = 0.02
+"""What counts in 8 bits may differ by, as a share of the count."""
 _log = logging.getLogger(__name__)
 
 
@@ -67,10 +73,11 @@ def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None 
     with folder_beside(out) as folder:
         graph = write_graph(network, folder / "graph.onnx")
         if inputs is not None:
-            # Rounding to 8 bits moves all counts by nearly one factor. The head, which stays in 32, takes it back.
-            write(graph, trial := folder / f"trial{out.suffix}", description, inputs)
+            graph = in_8_bits(graph, inputs)
+            # What drift is left is nearly one factor for all pictures. The head, which stays in 32 bits, takes it back.
+            write(graph, trial := folder / f"trial{out.suffix}", description)
             scale_density(graph, 1 / _gain(network, Counter.load(trial).engine, inputs))
-        write(graph, out, description, inputs)
+        write(graph, out, description)
 
 
 def _gain(network: Network, exported: Engine, inputs: Sequence[NDArray[np.float32]]) -> float:
@@ -80,8 +87,8 @@ def _gain(network: Network, exported: Engine, inputs: Sequence[NDArray[np.float3
     return small / plain if small > 0 and plain > 0 else 1.0
 
 
-def export_to_cache(weights: Path, engine: str) -> Path:
-    """Return the export of a model for an engine, made once and kept in the cache folder."""
+def export_to_cache(weights: Path, engine: str, *, int8: bool = False) -> Path:
+    """Return the export of a model for an engine, made once and kept in the cache folder; 8 bits by drawn scenes."""
     file = model_file(weights)
     try:
         digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
@@ -89,12 +96,27 @@ def export_to_cache(weights: Path, engine: str) -> Path:
         raise InputError(
             str(file), f"cannot be read ({error.strerror})", "name a run's folder or a model file"
         ) from error
-    path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{EXPORT_SUFFIXES[engine]}"
+    path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{'-int8' if int8 else ''}{EXPORT_SUFFIXES[engine]}"
     if not path.exists():
         _log.info("%s: exporting for %s, once", weights, engine)
-        export(weights, path)
+        export(weights, path, calibration=drawn_scenes() if int8 else None)
+        if int8:
+            _refuse_drift(weights, path)
         _forget_oldest(path.parent)
     return path
+
+
+def _refuse_drift(weights: Path, path: Path) -> None:
+    """Take an export back whose counts drift on drawn scenes that it was not calibrated on."""
+    drift = measure_drift(weights, path, drawn_scenes(DRAWN_CHECKED, first=_DRAWN))
+    if drift.relative > MAX_DRIFT:
+        path.unlink()
+        path.with_suffix(".bin").unlink(missing_ok=True)
+        raise InputError(
+            str(weights),
+            f"in 8 bits its counts of drawn scenes drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}",
+            "export it with pictures like those to be counted: gbdgc export --int8 --calibrate DIR",
+        )
 
 
 def _forget_oldest(folder: Path) -> None:
@@ -104,6 +126,14 @@ def _forget_oldest(folder: Path) -> None:
         for path in sorted(exports, key=lambda path: -path.stat().st_mtime)[_KEPT_EXPORTS:]:
             path.unlink()
             path.with_suffix(".bin").unlink(missing_ok=True)  # OpenVINO's weights
+
+
+def drawn_scenes(count: int | None = None, first: int = 0) -> list[RGB]:
+    """Return drawn crowds, from all the source domains in turn; the same ones for the same numbers."""
+    from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene  # here: its compiled code is slow to import
+
+    numbers = range(first, first + (_DRAWN if count is None else count))
+    return [draw_scene(SOURCE_DOMAINS[n % len(SOURCE_DOMAINS)], np.random.default_rng(n))[0] for n in numbers]
 
 
 def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) -> Drift:

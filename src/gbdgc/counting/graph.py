@@ -1,20 +1,15 @@
 """The counting part of a network as one graph in a file: for onnxruntime or OpenVINO, in 32 bits or 8."""
 
-import logging
 import math
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require
+from gbdgc.counting.rounding import quiet
 from gbdgc.counting.seal import sealed
 from gbdgc.descriptors import channel_statistics
 from gbdgc.files import atomic_write, folder_beside
@@ -23,10 +18,6 @@ from gbdgc.models.backbone import STRIDE
 
 _OPSET = 18
 _FOLDED = 2**28
-_QUANTISED = ["Conv", "Add", "Concat", "Resize", "MaxPool", "Relu", "Clip"]
-"""What goes into 8 bits for onnxruntime. Two things stay in 32 everywhere: the codebook, as its softmax makes a factor
-of each error in the logits, and the first convolution, which reads the picture itself and is a small part of the
-work."""
 
 
 class CountingGraph(nn.Module):
@@ -79,7 +70,7 @@ def write_graph(network: Network, path: Path) -> Path:
     # No two sizes alike, so that none is taken for another; and no 1, which the exporter takes for a constant.
     example = torch.zeros(2, 3, 4 * STRIDE, 6 * STRIDE)
     free = torch.export.Dim.DYNAMIC
-    with _quiet():
+    with quiet():
         program = torch.onnx.export(
             graph,
             (example,),
@@ -110,38 +101,19 @@ def scale_density(graph: Path, factor: float) -> None:
     onnx.save(model, graph)
 
 
-def write_onnx(graph: Path, out: Path, description: str, inputs: Sequence[NDArray[np.float32]] | None = None) -> None:
-    """Write the graph for onnxruntime, in 8 bits where inputs to calibrate on are given."""
+def write_onnx(graph: Path, out: Path, description: str) -> None:
+    """Write a graph, in 32 bits or in 8, for onnxruntime."""
     onnx = require("onnx", "export")
-    model = onnx.load(graph if inputs is None else _quantised(graph, inputs))
+    model = onnx.load(graph)
     onnx.helper.set_model_props(model, {DESCRIPTION_KEY: description})
     with atomic_write(out) as file:
         file.write(sealed(model.SerializeToString(), ".onnx"))
 
 
-def write_openvino(
-    graph: Path, out: Path, description: str, inputs: Sequence[NDArray[np.float32]] | None = None
-) -> None:
-    """Write the graph for OpenVINO, an .xml and its .bin, in 8 bits where inputs to calibrate on are given."""
+def write_openvino(graph: Path, out: Path, description: str) -> None:
+    """Write a graph, in 32 bits or in 8, for OpenVINO: an .xml and its .bin."""
     openvino = require("openvino", "openvino")
     model = openvino.convert_model(graph)
-    if inputs is not None:
-        with _quiet():
-            nncf = require("nncf", "openvino")
-            advanced = require("nncf.quantization.advanced_parameters", "openvino")
-            first = next(
-                op.get_friendly_name() for op in model.get_ordered_ops() if op.get_type_name() == "Convolution"
-            )
-            model = nncf.quantize(
-                model,
-                nncf.Dataset(inputs, lambda images: {INPUT: images}),
-                # Mixed: asymmetric ranges where values are of both signs, as between the blocks of `compact`.
-                preset=nncf.QuantizationPreset.MIXED,
-                subset_size=len(inputs),
-                ignored_scope=nncf.IgnoredScope(names=[first], types=["MatMul"], validate=False),
-                # Seven bits per weight, as for onnxruntime and for the same reason.
-                advanced_parameters=advanced.AdvancedQuantizationParameters(overflow_fix=advanced.OverflowFix.ENABLE),
-            )
     model.set_rt_info(description, DESCRIPTION_KEY)
     with folder_beside(out) as folder:
         xml = folder / out.name
@@ -154,48 +126,3 @@ def write_openvino(
 
 WRITERS = {"onnx": write_onnx, "openvino": write_openvino}
 """What writes the exported files of each engine that has its own."""
-
-
-def _quantised(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
-    """Convert kernels and what flows between them to 8 bits; the codebook and the statistics stay in 32."""
-    quantization = require("onnxruntime.quantization", "export")
-
-    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            self.rest = iter(inputs)
-
-        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-            images = next(self.rest, None)
-            return None if images is None else {INPUT: images}
-
-    converted = graph.with_name("int8.onnx")
-    nodes = require("onnx", "export").load(graph).graph.node
-    first = next(node.name for node in nodes if node.op_type == "Conv")
-    with _quiet():
-        quantization.quantize_static(
-            graph,
-            converted,
-            Reader(),
-            quant_format=quantization.QuantFormat.QDQ,
-            op_types_to_quantize=_QUANTISED,
-            nodes_to_exclude=[first],
-            per_channel=True,
-            # Seven bits per weight: processors without VNNI add pairs of 8-bit products in 16 bits, which overflows.
-            reduce_range=True,
-            activation_type=quantization.QuantType.QUInt8,
-            weight_type=quantization.QuantType.QInt8,
-        )
-    return converted
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the chatter of exporters from the terminal, and their progress bars from stdout, which is for data."""
-    level = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(), redirect_stdout(sys.stderr):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)

@@ -1,0 +1,154 @@
+"""A counting graph in 8 bits: what goes into them, what stays in 32, and how what rounding moves is taken back.
+
+Two things move counts. The picture, the density and the gate must not be rounded: there is little to gain, and each of
+their errors goes straight into the count. And the rounding errors of a kernel do not cancel where its inputs are all
+positive, as after every ReLU: they add up to an offset per channel, largest in depthwise kernels, which have but nine
+weights. That offset is known beforehand, from the mean of each input channel, and is taken off the bias.
+"""
+
+import logging
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbdgc.counting.engines import INPUT, require
+
+_KINDS = ["Conv", "Add", "Concat", "Resize", "MaxPool", "Relu", "Clip"]
+_LARGEST = 64
+"""The whole number that onnxruntime's converter gives to a kernel's largest weight. Seven bits: processors without VNNI
+add pairs of 8-bit products in 16 bits, which overflows."""
+
+
+def in_8_bits(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
+    """Write the graph beside itself in 8 bits, calibrated on these inputs. Both onnxruntime and OpenVINO run it so."""
+    quantization = require("onnxruntime.quantization", "export")
+
+    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            self.rest = iter(inputs)
+
+        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
+            images = next(self.rest, None)
+            return None if images is None else {INPUT: images}
+
+    nodes = require("onnx", "export").load(graph).graph.node
+    chosen = nodes_in_8_bits(nodes)
+    converted = graph.with_name("int8.onnx")
+    with quiet():
+        quantization.quantize_static(
+            correct_biases(graph, inputs),
+            converted,
+            Reader(),
+            quant_format=quantization.QuantFormat.QDQ,
+            op_types_to_quantize=_KINDS,
+            nodes_to_exclude=[node.name for node in nodes if node.name not in chosen],
+            per_channel=True,
+            reduce_range=True,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+            # From the least to the largest value: the few that a narrower range cuts off are the densest crowds.
+            calibrate_method=quantization.CalibrationMethod.MinMax,
+        )
+    return converted
+
+
+def nodes_in_8_bits(nodes: Sequence[Any]) -> set[str]:
+    """Return the nodes to convert: those behind the first convolution on whose result the head's product is made.
+
+    All else stays in 32 bits. In front lies the picture: were it rounded, onnxruntime would round the first kernel too,
+    and that for all channels alike. Behind lies the head, whose errors are errors of the count, and
+    the codebook, whose softmax makes a factor of each error in the logits. Aside lie the gate and the statistics.
+    """
+    first = next(node for node in nodes if node.op_type == "Conv")
+    head = next(node for node in nodes if node.op_type == "MatMul")
+    return _leading_to(nodes, head.input[0]) - _leading_to(nodes, first.output[0])
+
+
+def correct_biases(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
+    """Write the graph beside itself with its kernels rounded and the mean of what that changes taken off their biases.
+
+    The converter finds the weights on its own grid, and rounds them no further.
+    """
+    onnx = require("onnx", "export")
+    model = onnx.load(graph)
+    rounded = nodes_in_8_bits(model.graph.node)
+    kernels = [node for node in model.graph.node if node.op_type == "Conv" and node.name in rounded]
+    means = _channel_means(model, sorted({node.input[0] for node in kernels}), inputs)
+    arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    for node in kernels:
+        signal, kernel, *bias = node.input
+        weight = arrays[kernel].astype(np.float64)
+        on_grid = _round(weight)
+        error_OI = (on_grid - weight).sum(axis=(2, 3))
+        # A depthwise kernel has one input channel for each output channel.
+        shift_O = error_OI[:, 0] * means[signal] if error_OI.shape[1] == 1 else error_OI @ means[signal]
+        # Under names of their own: another node may read the same weights or biases.
+        own = {f"{node.name}_kernel": on_grid, f"{node.name}_bias": (arrays[bias[0]] if bias else 0) - shift_O}
+        node.input[:] = [signal, *own]
+        for name, array in own.items():
+            model.graph.initializer.append(onnx.numpy_helper.from_array(array.astype(np.float32), name))
+    read = {name for node in model.graph.node for name in node.input}
+    kept = [tensor for tensor in model.graph.initializer if tensor.name in read]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+    corrected = graph.with_name(f"corrected-{graph.name}")
+    onnx.save(model, corrected)
+    return corrected
+
+
+def _round(weight_OIHW: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights as whole multiples of a step per output channel, as the converter will."""
+    largest_O = np.abs(weight_OIHW).max(axis=(1, 2, 3), keepdims=True)
+    step_O = np.where(largest_O > 0, largest_O, 1) / _LARGEST
+    return np.round(weight_OIHW / step_O) * step_O
+
+
+def _channel_means(
+    model: Any, names: Sequence[str], inputs: Sequence[NDArray[np.float32]]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the mean of each channel of feature maps; pooled within the graph, as the maps are large."""
+    onnx, runtime = require("onnx", "export"), require("onnxruntime", "export")
+    pooled = [f"{name}_mean" for name in names]
+    observed = onnx.ModelProto()
+    observed.CopyFrom(model)
+    for name, mean in zip(names, pooled, strict=True):
+        observed.graph.node.append(onnx.helper.make_node("GlobalAveragePool", [name], [mean]))
+        observed.graph.output.append(onnx.helper.make_empty_tensor_value_info(mean))
+    session = runtime.InferenceSession(observed.SerializeToString(), providers=["CPUExecutionProvider"])
+    rows = [session.run(pooled, {INPUT: images}) for images in inputs]
+    return {
+        name: np.mean([row[place].mean(axis=(0, 2, 3), dtype=np.float64) for row in rows], axis=0)
+        for place, name in enumerate(names)
+    }
+
+
+def _leading_to(nodes: Sequence[Any], tensor: str) -> set[str]:
+    """Return the names of the nodes that a tensor is computed by."""
+    made_by = {output: node for node in nodes for output in node.output}
+    found: set[str] = set()
+    pending = [tensor]
+    while pending:
+        node = made_by.get(pending.pop())
+        if node is not None and node.name not in found:
+            found.add(node.name)
+            pending.extend(node.input)
+    return found
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the chatter of exporters from the terminal, and their progress bars from stdout, which is for data."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(sys.stderr):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)

@@ -98,7 +98,7 @@ def test_the_command_writes_a_model_and_says_how_it_compares(
     model: Path, tmp_path: Path, pictures: list[Picture], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "deep" / "counter.xml"
-    monkeypatch.setattr("gbdgc.cli.export._DRAWN_IMAGES", 2)  # each is counted four times
+    monkeypatch.setattr("gbdgc.counting.export.DRAWN_CHECKED", 2)  # each is counted four times
     done = run_gbdgc("export", model, "--to", "openvino", "--out", out, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     speed, drift, made = done.stdout.splitlines()

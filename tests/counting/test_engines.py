@@ -140,7 +140,7 @@ def test_a_model_is_exported_once_for_another_engine(
 
     made: list[Path] = []
 
-    def copy_instead(weights: Path, out: Path) -> None:
+    def copy_instead(weights: Path, out: Path, *, calibration: None) -> None:
         """Stand in for the tracing, which takes half a minute and is tested elsewhere."""
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(exports["m.onnx"].read_bytes())

@@ -13,14 +13,17 @@ from PIL import Image
 from gbdgc import Counter
 from gbdgc.checkpoint import load_model
 from gbdgc.cli import app
-from gbdgc.counting.export import export, export_to_cache, measure_drift
+from gbdgc.cli.export import read_some
+from gbdgc.counting.export import drawn_scenes, export, export_to_cache, measure_drift
 from gbdgc.counting.graph import CountingGraph
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import folder_beside
 from gbdgc.models import build_network
+from gbdgc.shipped import find_model
 from in_process import run_gbdgc
 
 Picture = NDArray[np.uint8]
+REAL = os.environ.get("GBDGC_DATA")
 
 
 @pytest.mark.parametrize("backbone", ["compact", "vgg16"])
@@ -180,6 +183,19 @@ def test_the_cache_keeps_the_newest_exports_only(model: Path, tmp_path: Path, mo
     assert {path.name for path in folder.iterdir()} == {made.name} | {
         f"{number}{suffix}" for number in range(5, 20) for suffix in (".xml", ".bin")
     }
+
+
+@pytest.mark.slow
+@pytest.mark.minutes
+@pytest.mark.skipif(REAL is None, reason="GBDGC_DATA names no folder with ShanghaiTech")
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_the_bundled_model_fitted_by_drawn_scenes_counts_real_crowds_in_eight_bits(suffix: str, tmp_path: Path) -> None:
+    assert REAL is not None
+    weights = find_model(None)
+    export(weights, tmp_path / f"m{suffix}", calibration=drawn_scenes())
+    for part in ("part_A", "part_B"):
+        images = read_some(Path(REAL) / "ShanghaiTech" / part / "test_data" / "images", 8)
+        assert measure_drift(weights, tmp_path / f"m{suffix}", images).relative < 0.015
 
 
 @pytest.mark.slow

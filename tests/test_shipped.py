@@ -41,8 +41,9 @@ def test_an_unknown_name_is_answered_with_the_known_ones(folder: Path) -> None:
 
 
 def test_they_are_listed_with_their_data_and_errors(folder: Path) -> None:
-    amend_model("street", folder / "street.safetensors", {"source": ["x/street"], "errors": {"street": {"mae": 12.34}}})
+    amend_model("street", folder / "street.safetensors", {"source": ["x/square"], "errors": {"street": {"mae": 12.34}}})
     listed = run_gbdgc("models", folder=folder).stdout.splitlines()
     (street,) = (line for line in listed if "street" in line and "12.3" in line)
-    assert "x/street" in street
+    assert street.split()[0] == "street"
+    assert "square" in street  # the data it was trained on, without its folders
     assert any(line.split()[:1] == ["default"] for line in listed)

@@ -125,8 +125,8 @@ class TrainConfig:
     average: float = 0.0
     """Decay of the running average of the weights that is validated and kept; 0: the weights themselves."""
     precision: str = "auto"
-    """auto: on graphics cards bf16, or fp16 where they lack it; on CPUs that have bf16 whatever a trial shows to be
-    faster; else 32 bits. The run's own config.yaml says what was taken."""
+    """auto: bf16 on graphics cards and CPUs that have it, fp16 on other graphics cards, else 32 bits. The run's own
+    config.yaml says what was taken."""
     selection: Literal["validation", "last"] = "last"
     """How the model of the run is chosen: by the source alone."""
     calibrate: bool = False

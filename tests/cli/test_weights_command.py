@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from safetensors.torch import save
 
 from gbdgc.cli.weights import app, fetch, list_weights, verify
 from gbdgc.errors import InputError
@@ -13,8 +14,10 @@ from gbdgc.models.compact import LiteEncoder
 @pytest.fixture(autouse=True)
 def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GBDGC_CACHE", str(tmp_path))
-    weights._store(LiteEncoder().state_dict(), weights.cache_path("compact"))
-    return weights.cache_path("compact")
+    tensors, path = LiteEncoder().state_dict(), weights.cache_path("compact")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(save(tensors, metadata={"sha256": weights._digest(tensors)}))
+    return path
 
 
 def test_the_list_says_what_is_cached(cached: Path, capsys: pytest.CaptureFixture[str]) -> None:

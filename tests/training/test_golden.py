@@ -22,7 +22,8 @@ from gbdgc.training import train
 folder = Path(sys.argv[1])
 source = draw_dataset(folder / "source", images={"train": 15}, size=(160, 120), seed=0)
 run = train("demo", [f"data.source=[{source}]", "augmentation.crop=96", "data.validation=0.2", "model.pretrained=false",
-            "train.epochs=2", "train.batch_size=4", "discovery.n_domains=3"], folder=folder / "run")
+            "train.epochs=2", "train.batch_size=4", "train.precision=32-true", "discovery.n_domains=3"],
+            folder=folder / "run")
 print(json.dumps([record["losses"] for record in run.metrics]))
 """
 

@@ -101,7 +101,14 @@ def test_every_method_trains_with_every_backbone_for_two_steps(method: str, back
     assert all(changed)
 
 
-WHOLE_BATCH = ["model.dropout=0", "train.epochs=1", "train.batch_size=12", "method.semantic=1", "method.style=1"]
+WHOLE_BATCH = [
+    "train.precision=32-true",
+    "model.dropout=0",
+    "train.epochs=1",
+    "train.batch_size=12",
+    "method.semantic=1",
+    "method.style=1",
+]
 
 
 @pytest.fixture(scope="module")

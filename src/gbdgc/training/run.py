@@ -59,12 +59,12 @@ def train(
     if budget is not None and not alone:
         raise UsageError("a budget", "it is measured on one process", "give train.epochs instead")
     if not is_first_process():
-        settings.train.precision = choose_precision(settings, trial=False)
+        settings.train.precision = choose_precision(settings.train.precision)
         return run_epochs(settings, make_fabric(settings, devices), None)
 
     def begin(file: Path) -> None:
         """Settle what the config leaves to this machine, and write it down."""
-        settings.train.precision = choose_precision(settings, trial=alone)
+        settings.train.precision = choose_precision(settings.train.precision)
         if budget is not None:
             fit_to_budget(settings, budget, make_fabric(settings, 1))
         save_config(settings, file)
@@ -145,7 +145,7 @@ def make_fabric(config: Config, devices: int) -> Fabric:
         devices=local if under_torchrun else devices,
         num_nodes=everywhere // local if under_torchrun else 1,
         strategy="ddp" if devices > 1 or under_torchrun else "auto",
-        precision=cast(Any, choose_precision(config, trial=False)),
+        precision=cast(Any, choose_precision(config.train.precision)),
     )
     fabric.launch()
     return fabric

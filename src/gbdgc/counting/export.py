@@ -25,7 +25,7 @@ from gbdgc.files import folder_beside
 from gbdgc.models import Network
 from gbdgc.models.weights import cache_folder
 
-_FORMAT = 2
+_FORMAT = 3
 """In the names of cached exports: another number where the graph changes."""
 _KEPT_EXPORTS = 16
 _DRAWN, DRAWN_CHECKED = 20, 4

@@ -24,6 +24,8 @@ _LARGEST = 64
 """The whole number that onnxruntime's converter gives to a kernel's largest weight. Seven bits: processors without VNNI
 add pairs of 8-bit products in 16 bits, which overflows."""
 
+_FIRST_BLOCKS, _LAST_KERNELS = 2, 3
+
 
 def in_8_bits(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
     """Write the graph beside itself in 8 bits, calibrated on these inputs. Both onnxruntime and OpenVINO run it so."""
@@ -67,7 +69,24 @@ def nodes_in_8_bits(nodes: Sequence[Any]) -> set[str]:
     """
     first = next(node for node in nodes if node.op_type == "Conv")
     head = next(node for node in nodes if node.op_type == "MatMul")
-    return _leading_to(nodes, head.input[0]) - _leading_to(nodes, first.output[0])
+    chosen = _leading_to(nodes, head.input[0]) - _leading_to(nodes, first.output[0])
+    return chosen - _sensitive(nodes, chosen)
+
+
+def _sensitive(nodes: Sequence[Any], chosen: set[str]) -> set[str]:
+    """Return what small networks, those built of depthwise kernels, keep in 32 bits beside the head and the picture.
+
+    Their first blocks have few channels over which rounding errors could average out, and their last kernels hand
+    their errors to the head, where they move all counts of sparse scenes one way.
+    """
+    kernels = [node for node in nodes if node.op_type == "Conv" and node.name in chosen]
+    groups = [next((part.i for part in node.attribute if part.name == "group"), 1) for node in kernels]
+    depthwise = [place for place, number in enumerate(groups) if number > 1]
+    if len(depthwise) <= _FIRST_BLOCKS:
+        return set()
+    names = [node.name for node in nodes]
+    first_of_last = names.index(kernels[-_LAST_KERNELS].name)
+    return {node.name for node in kernels[: depthwise[_FIRST_BLOCKS - 1] + 1]} | set(names[first_of_last:])
 
 
 def correct_biases(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:

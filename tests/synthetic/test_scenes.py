@@ -13,12 +13,10 @@ from gbdgc.errors import InputError
 from gbdgc.synthetic import DOMAINS, SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset, draw_demo, draw_scene
 from gbdgc.synthetic.camera import Camera
 from gbdgc.synthetic.cast import Cast
-from gbdgc.synthetic.light import Air, draw_light
 from gbdgc.synthetic.painting import paint_figures
-from gbdgc.synthetic.people import ACCENT, HAIR, SKIN, WARDROBES
-from gbdgc.synthetic.scene import Scene
-from gbdgc.synthetic.solids import CHANNELS, PARTS
-from gbdgc.synthetic.sprites import BODIES, ELEVATIONS, SIDES, atlas, person_sprite, thing_sprite
+from gbdgc.synthetic.people import ACCENT, HAIR, PARTS, SKIN, WARDROBES
+from gbdgc.synthetic.scene import Air, Scene, draw_light
+from gbdgc.synthetic.sprites import BODIES, CHANNELS, ELEVATIONS, SIDES, atlas, person_sprite, thing_sprite
 from gbdgc.synthetic.things import THINGS
 
 SMALL = (160, 120)

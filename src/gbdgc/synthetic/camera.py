@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Picture = NDArray[np.float32]
+"""Colours or shares, rows x columns (x bands)."""
 
 
 class Camera(NamedTuple):

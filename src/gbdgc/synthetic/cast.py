@@ -5,11 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gbdgc.synthetic.camera import Camera
+from gbdgc.synthetic.camera import Camera, Floats
 from gbdgc.synthetic.crowd import Crowd
 from gbdgc.synthetic.domains import SceneDomain
-from gbdgc.synthetic.people import ACCENT, BOTTOM, HAIR, SHOES, SKIN, TOP
-from gbdgc.synthetic.solids import PARTS, Floats
+from gbdgc.synthetic.people import ACCENT, BOTTOM, HAIR, PARTS, SHOES, SKIN, TOP
 from gbdgc.synthetic.sprites import BODIES, SIDES, THING_SIDES, person_sprite, thing_sprite
 from gbdgc.synthetic.things import THINGS
 
@@ -47,16 +46,6 @@ class Cast(NamedTuple):
     """How dark the feet are, from 0 in the open to 1 in a throng."""
     shadow_radius: Floats
     shadow_height: Floats
-
-    def ordered(self, depth: Floats) -> "Cast":
-        """The same figures, the nearest first."""
-        order = np.argsort(depth, kind="stable")
-        return Cast._make(column[order] for column in self)
-
-
-def join(*casts: Cast) -> Cast:
-    """Put casts together."""
-    return Cast._make(np.concatenate(columns) for columns in zip(*casts, strict=True))
 
 
 def cast_things(domain: SceneDomain, camera: Camera, spots: list[Spot], rng: np.random.Generator) -> Cast:

@@ -9,10 +9,9 @@ import os
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +27,6 @@ from gbdgc.synthetic.sprites import atlas
 
 _MAT_HEADER = b"MATLAB 5.0 MAT-file, drawn by gbdgc"
 _MAT_HEADER_SIZE = 116
-
-
-class _Order(NamedTuple):
-    """One picture to draw."""
-
-    folder: Path
-    number: int
-    domain: SceneDomain
-    seed: tuple[int, int]
 
 
 def draw_dataset(
@@ -70,22 +60,33 @@ def draw_dataset(
     mixed = [find_domain(domain) for domain in domains]
     if not mixed:
         raise InputError("a data set needs at least one domain", next_step=f"there are: {', '.join(DOMAINS)}")
-    orders: list[_Order] = []
-    for split, number in splits.items():
-        folder = dest / f"{split}_data"
-        _refuse_leftovers(folder, number)
-        orders += _plan(folder, split, number, mixed, seed)
+    pictures = {split: _plan(split, number, mixed, seed) for split, number in splits.items()}
+    for split, planned in pictures.items():
+        # Pictures that this data set does not have would silently become part of it.
+        folder = dest / f"{split}_data/images"
+        expected = {f"IMG_{number}.jpg" for number in range(1, len(planned) + 1)}
+        if strangers := sorted(path.name for path in folder.glob("*") if path.name not in expected):
+            raise InputError(folder, f"has other pictures, such as {strangers[0]}", "choose another folder")
     for wardrobe in {domain.wardrobe for domain in mixed}:
         atlas(wardrobe)
-    draw = partial(_draw_files, size=size, empty=empty)
+
+    def draw(picture: tuple[str, int, SceneDomain, tuple[int, int]]) -> None:
+        split, number, domain, key = picture
+        folder, rng = dest / f"{split}_data", np.random.default_rng(key)
+        image, points = draw_scene(domain, rng, size, empty=empty)
+        with atomic_write(folder / f"images/IMG_{number}.jpg") as file:
+            Image.fromarray(image).save(file, "JPEG", quality=int(rng.integers(*domain.quality, endpoint=True)))
+        with atomic_write(folder / f"ground-truth/GT_IMG_{number}.mat") as file:
+            file.write(_shanghaitech_labels(points))
+
     # Threads, since nearly all the work is in compiled code that runs side by side; and they share the sprites.
+    orders = [picture for planned in pictures.values() for picture in planned]
     with ThreadPoolExecutor(workers) as pool:
         for _ in track(pool.map(draw, orders), f"drawing {dest.name}", total=len(orders)):
             pass
-    for split in splits:
-        folder = dest / f"{split}_data"
-        rows = [[f"IMG_{order.number}.jpg", order.domain.name] for order in orders if order.folder == folder]
-        with atomic_write(folder / "tags.csv", "w") as file:
+    for split, planned in pictures.items():
+        rows = [[f"IMG_{number}.jpg", domain.name] for _, number, domain, _ in planned]
+        with atomic_write(dest / f"{split}_data/tags.csv", "w") as file:
             csv.writer(file, lineterminator="\n").writerows([["image", "domain"], *rows])
     return dest
 
@@ -111,26 +112,17 @@ def draw_demo(
     return dest
 
 
-def _plan(folder: Path, split: str, number: int, domains: Sequence[SceneDomain], seed: int) -> list[_Order]:
+def _plan(
+    split: str, number: int, domains: Sequence[SceneDomain], seed: int
+) -> list[tuple[str, int, SceneDomain, tuple[int, int]]]:
     """Which picture is of which domain: each run of as many pictures as there are domains has all of them, shuffled."""
-    orders = []
+    pictures = []
     for index in range(number):
         deck = np.random.default_rng([seed, zlib.crc32(split.encode()), index // len(domains)])
         domain = domains[deck.permutation(len(domains))[index % len(domains)]]
         key = zlib.crc32(f"{split}/{index}/{domain.name}".encode())
-        orders.append(_Order(folder, index + 1, domain, (seed, key)))
-    return orders
-
-
-def _draw_files(order: _Order, size: tuple[int, int], empty: bool) -> None:
-    """Draw one picture and write it with its labels."""
-    rng = np.random.default_rng(order.seed)
-    image, points = draw_scene(order.domain, rng, size, empty=empty)
-    low, high = order.domain.quality
-    with atomic_write(order.folder / "images" / f"IMG_{order.number}.jpg") as file:
-        Image.fromarray(image).save(file, "JPEG", quality=int(rng.integers(low, high + 1)))
-    with atomic_write(order.folder / "ground-truth" / f"GT_IMG_{order.number}.mat") as file:
-        file.write(_shanghaitech_labels(points))
+        pictures.append((split, index + 1, domain, (seed, key)))
+    return pictures
 
 
 def _shanghaitech_labels(points: NDArray[np.float32]) -> bytes:
@@ -145,12 +137,3 @@ def _shanghaitech_labels(points: NDArray[np.float32]) -> bytes:
     # The header that scipy writes tells the time, and so would differ from run to run.
     content: bytes = buffer.getvalue()
     return _MAT_HEADER.ljust(_MAT_HEADER_SIZE) + content[_MAT_HEADER_SIZE:]
-
-
-def _refuse_leftovers(folder: Path, number: int) -> None:
-    """Pictures that this data set does not have would silently become part of it."""
-    expected = {f"IMG_{index + 1}.jpg" for index in range(number)}
-    strangers = sorted(path.name for path in folder.glob("images/*") if path.name not in expected)
-    if strangers:
-        reason = f"has other pictures, such as {strangers[0]}"
-        raise InputError(folder / "images", reason, "choose another folder")

@@ -1,4 +1,4 @@
-"""Textured grounds, laid out in perspective."""
+"""Pictured grounds, laid out in perspective."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -6,30 +6,27 @@ from math import cos, sin
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
-from gbdgc.synthetic.camera import Camera, Floats
+from gbdgc.synthetic.camera import Camera, Floats, Picture
 from gbdgc.synthetic.domains import SceneDomain
-
-Texture = NDArray[np.float32]
 
 SIDE = 512
 """Texels along each side of a texture, which repeats every SIDE / TEXELS_PER_METRE metres."""
 TEXELS_PER_METRE = 40.0
 
 
-def _noise(rng: np.random.Generator, sigma: float | tuple[float, float]) -> Texture:
+def _noise(rng: np.random.Generator, sigma: float | tuple[float, float]) -> Picture:
     """Blurred noise of unit variance that wraps around."""
     field = gaussian_filter(rng.standard_normal((SIDE, SIDE)), sigma, mode="wrap")
     return np.asarray(field / field.std(), np.float32)
 
 
-def _tinted(grey: Texture, colour: tuple[float, float, float]) -> Texture:
+def _tinted(grey: Picture, colour: tuple[float, float, float]) -> Picture:
     return np.clip(grey[..., None] * np.array(colour, np.float32), 0.01, 1)
 
 
-def _slabs(rng: np.random.Generator, rows: int, columns: int, joint: float, spread: float) -> Texture:
+def _slabs(rng: np.random.Generator, rows: int, columns: int, joint: float, spread: float) -> Picture:
     """Paving: each slab of its own brightness, every second row shifted by half a slab, darker joints."""
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     row = np.floor(y * rows).astype(int)
@@ -39,7 +36,7 @@ def _slabs(rng: np.random.Generator, rows: int, columns: int, joint: float, spre
     return np.where(edge * SIDE < joint, 0.62, tone).astype(np.float32)
 
 
-def _asphalt(rng: np.random.Generator) -> Texture:
+def _asphalt(rng: np.random.Generator) -> Picture:
     grey = 1 + 0.12 * _noise(rng, 0.7) + 0.06 * _noise(rng, 25)
     cracks = np.abs(_noise(rng, 18)) < 0.025
     y, x = np.mgrid[:SIDE, :SIDE]
@@ -47,24 +44,24 @@ def _asphalt(rng: np.random.Generator) -> Texture:
     return _tinted(np.where(dashes, grey * 2.3, np.where(cracks, 0.75, grey)), (0.34, 0.34, 0.35))
 
 
-def _tiles(rng: np.random.Generator) -> Texture:
+def _tiles(rng: np.random.Generator) -> Picture:
     grey = _slabs(rng, 24, 16, 0.9, 0.07) * (1 + 0.05 * _noise(rng, 0.8) + 0.06 * _noise(rng, 30))
     return _tinted(grey, (0.56, 0.51, 0.45))
 
 
-def _grass(rng: np.random.Generator) -> Texture:
+def _grass(rng: np.random.Generator) -> Picture:
     blades, patches = _noise(rng, (1.6, 0.6)), _noise(rng, 28)
     grey = 1 + 0.2 * blades + 0.1 * _noise(rng, 4)
     worn = np.clip(patches - 1.1, 0, 1)[..., None]
     return np.asarray(_tinted(grey, (0.27, 0.37, 0.14)) * (1 - worn) + worn * _tinted(grey, (0.42, 0.35, 0.24)))
 
 
-def _sand(rng: np.random.Generator) -> Texture:
+def _sand(rng: np.random.Generator) -> Picture:
     grey = 1 + 0.06 * _noise(rng, 0.7) + 0.07 * _noise(rng, (4, 9)) + 0.04 * _noise(rng, 40)
     return _tinted(grey, (0.8, 0.68, 0.49))
 
 
-def _stands(rng: np.random.Generator) -> Texture:
+def _stands(rng: np.random.Generator) -> Picture:
     """Concrete steps with rows of coloured seats."""
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     riser, along = y * 16 % 1, x * 24 % 1
@@ -73,19 +70,19 @@ def _stands(rng: np.random.Generator) -> Texture:
     return np.where(seat, _tinted(grey, (0.2, 0.28, 0.42)), _tinted(grey, (0.46, 0.46, 0.46)))
 
 
-def _snow(rng: np.random.Generator) -> Texture:
+def _snow(rng: np.random.Generator) -> Picture:
     trodden = np.clip(_noise(rng, 3) * 0.5 + _noise(rng, 35) - 0.3, 0, 1)[..., None]
     grey = 1 + 0.03 * _noise(rng, 0.8) + 0.04 * _noise(rng, (3, 8))
     return np.asarray(_tinted(grey, (0.82, 0.85, 0.9)) * (1 - 0.4 * trodden))
 
 
-def _marble(rng: np.random.Generator) -> Texture:
+def _marble(rng: np.random.Generator) -> Picture:
     veins = np.clip(1 - np.abs(_noise(rng, 9)) * 8, 0, 1)
     grey = _slabs(rng, 10, 10, 0.8, 0.03) * (1 - 0.08 * veins) * (1 + 0.02 * _noise(rng, 30))
     return _tinted(grey, (0.72, 0.68, 0.6))
 
 
-GROUNDS: dict[str, tuple[int, Callable[[np.random.Generator], Texture]]] = {
+GROUNDS: dict[str, tuple[int, Callable[[np.random.Generator], Picture]]] = {
     "asphalt": (0, _asphalt),
     "tiles": (1, _tiles),
     "grass": (3, _grass),
@@ -98,7 +95,7 @@ GROUNDS: dict[str, tuple[int, Callable[[np.random.Generator], Texture]]] = {
 
 
 @lru_cache(maxsize=len(GROUNDS))
-def _pyramid(kind: str) -> Texture:
+def _pyramid(kind: str) -> Picture:
     """A texture and its halvings, one below the other."""
     seed, recipe = GROUNDS[kind]
     levels = [recipe(np.random.default_rng([11, seed]))]
@@ -108,7 +105,7 @@ def _pyramid(kind: str) -> Texture:
     return np.concatenate([level.reshape(-1, 3) for level in levels]).astype(np.float32)
 
 
-def lay_ground(camera: Camera, domain: SceneDomain, hidden: Texture, rng: np.random.Generator) -> Texture:
+def lay_ground(camera: Camera, domain: SceneDomain, hidden: Picture, rng: np.random.Generator) -> Picture:
     """The bare ground as the camera sees it, up to its reach; what is hidden by figures stays black."""
     image = np.zeros((camera.height, camera.width, 3), np.float32)
     inverse = camera.inverse_depth(np.arange(camera.height, dtype=np.float64) + 0.5)
@@ -119,9 +116,9 @@ def lay_ground(camera: Camera, domain: SceneDomain, hidden: Texture, rng: np.ran
 
 @numba.njit(cache=True, nogil=True)
 def _lay(
-    image: Texture,
-    hidden: Texture,
-    pyramid: Texture,
+    image: Picture,
+    hidden: Picture,
+    pyramid: Picture,
     inverse: Floats,
     camera: Camera,
     turn: float,

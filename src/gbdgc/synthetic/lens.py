@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
-from gbdgc.synthetic.camera import Camera, Floats
+from gbdgc.synthetic.camera import Camera, Floats, Picture
 from gbdgc.synthetic.domains import SceneDomain
-from gbdgc.synthetic.light import Light
+from gbdgc.synthetic.scene import Light
 
 RGB = NDArray[np.uint8]
-Picture = NDArray[np.float32]
 
 _LAMP_HEIGHT = 4.85
 

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbdgc.synthetic.backdrop import paint_backdrop
-from gbdgc.synthetic.camera import Floats
+from gbdgc.synthetic.camera import Floats, Picture
 from gbdgc.synthetic.cast import Cast
 from gbdgc.synthetic.domains import SceneDomain, find_domain
 from gbdgc.synthetic.ground import lay_ground
-from gbdgc.synthetic.lens import RGB, Picture, add_glow, add_weather, develop
+from gbdgc.synthetic.lens import RGB, add_glow, add_weather, develop
+from gbdgc.synthetic.people import PARTS
 from gbdgc.synthetic.scene import Scene, compose
-from gbdgc.synthetic.solids import LEVELS, PARTS
-from gbdgc.synthetic.sprites import Atlas, atlas
+from gbdgc.synthetic.sprites import LEVELS, Atlas, atlas
 
 _COARSE = 8  # light changes slowly: it is computed for one pixel in so many each way
 
@@ -81,7 +81,8 @@ def paint_figures(scene: Scene) -> Figures:
     Heads are those of people, in the picture, and not behind things.
     """
     camera, sprites = scene.camera, atlas(scene.domain.wardrobe)
-    cast = scene.cast.ordered(camera.project(scene.cast.x, scene.cast.z)[2])
+    order = np.argsort(camera.project(scene.cast.x, scene.cast.z)[2], kind="stable")
+    cast = Cast._make(column[order] for column in scene.cast)
     columns, rows, depth = camera.project(cast.x, cast.z)
     scales = camera.focal / depth * cast.stature
     steady, sun = scene.light.at(cast.x, cast.z)

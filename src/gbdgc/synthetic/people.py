@@ -1,15 +1,28 @@
-"""Bodies: how people are built, stand, and what cut of hair and clothes they wear. Colours come later."""
+"""Bodies of solids: how people are built, stand, and what cut of hair and clothes they wear. Colours come later."""
 
 from math import dist
+from typing import NamedTuple
 
 import numpy as np
 
-from gbdgc.synthetic.solids import Solid, SolidModel
-
-SKIN, HAIR, TOP, BOTTOM, SHOES, ACCENT = range(6)
+PARTS = 6
+"""The parts of a figure that are coloured separately."""
+SKIN, HAIR, TOP, BOTTOM, SHOES, ACCENT = range(PARTS)
 WARDROBES = ("summer", "fans", "winter")
 
 Vector = tuple[float, float, float]
+
+HEAD: Vector = (0.0, 1.63, 0.02)
+"""The middle of everybody's head."""
+
+
+class Solid(NamedTuple):
+    """An axis-aligned ellipsoid or box: x to the right, y up, z to the front of the figure; in metres."""
+
+    centre: Vector
+    radii: Vector
+    part: int
+    box: bool = False
 
 
 def limb(start: Vector, end: Vector, thick: Vector, thin: Vector, part: int) -> list[Solid]:
@@ -23,8 +36,8 @@ def limb(start: Vector, end: Vector, thick: Vector, thin: Vector, part: int) -> 
     ]
 
 
-def person(rng: np.random.Generator, wardrobe: str) -> SolidModel:
-    """One body: pose, build, cut of hair and clothes. Colours come later."""
+def person(rng: np.random.Generator, wardrobe: str) -> list[Solid]:
+    """One body: pose, build, cut of hair and clothes."""
     coat = wardrobe == "winter"
     bulk = rng.uniform(0.9, 1.12) * (1.16 if coat else 1.0)
     skirt = not coat and rng.random() < 0.25
@@ -52,8 +65,14 @@ def person(rng: np.random.Generator, wardrobe: str) -> SolidModel:
         solids.append(Solid((0, 1.45, 0.01), (0.11, 0.055, 0.11), ACCENT))
     solids += _arms(rng, bulk, "up" if wardrobe == "fans" and rng.random() < 0.3 else "down", coat)
     solids += _head(rng, wardrobe)
-    solids += _baggage(rng, bulk)
-    return SolidModel(tuple(solids), 80.0, (0.0, 1.63, 0.02))
+    baggage = rng.random()
+    if baggage < 0.2:
+        solids.append(Solid((0, 1.17, -0.2 * bulk), (0.15, 0.2, 0.09), ACCENT))
+    elif baggage < 0.35:
+        solids.append(Solid((0.36, 0.68, 0.02), (0.05, 0.13, 0.14), ACCENT, box=True))
+    elif baggage < 0.5:
+        solids.append(Solid((0.25, 0.92, 0.04), (0.07, 0.1, 0.11), ACCENT))
+    return solids
 
 
 def _arms(rng: np.random.Generator, bulk: float, pose: str, coat: bool) -> list[Solid]:
@@ -78,7 +97,7 @@ def _arms(rng: np.random.Generator, bulk: float, pose: str, coat: bool) -> list[
 def _head(rng: np.random.Generator, wardrobe: str) -> list[Solid]:
     """Face, eyes, and hair or hat; hair is an ellipsoid that sits a little behind and above the skull."""
     solids = [
-        Solid((0, 1.63, 0.02), (0.085, 0.125, 0.1), SKIN),
+        Solid(HEAD, (0.085, 0.125, 0.1), SKIN),
         Solid((0, 1.61, 0.125), (0.015, 0.025, 0.02), SKIN),
         Solid((-0.035, 1.645, 0.105), (0.017, 0.011, 0.014), HAIR),
         Solid((0.035, 1.645, 0.105), (0.017, 0.011, 0.014), HAIR),
@@ -102,14 +121,3 @@ def _head(rng: np.random.Generator, wardrobe: str) -> list[Solid]:
         solids.append(Solid((0, 1.73, 0.0), (0.1, 0.085, 0.11), ACCENT))
         solids.append(Solid((0, 1.7, 0.0), (0.2, 0.018, 0.21), ACCENT))
     return solids
-
-
-def _baggage(rng: np.random.Generator, bulk: float) -> list[Solid]:
-    kind = rng.random()
-    if kind < 0.2:
-        return [Solid((0, 1.17, -0.2 * bulk), (0.15, 0.2, 0.09), ACCENT)]
-    if kind < 0.35:
-        return [Solid((0.36, 0.68, 0.02), (0.05, 0.13, 0.14), ACCENT, box=True)]
-    if kind < 0.5:
-        return [Solid((0.25, 0.92, 0.04), (0.07, 0.1, 0.11), ACCENT)]
-    return []

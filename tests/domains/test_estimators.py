@@ -82,6 +82,54 @@ def test_many_rows_are_labelled_in_chunks_in_a_fraction_of_their_memory():
     assert peak < 0.25 * many.nbytes
 
 
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("n_components", [256, 5, None])
+def test_without_a_copy_the_table_becomes_the_embedding_and_the_domains_are_the_same(precision, n_components):
+    table = draw_descriptors(9000, n_domains=4, n_features=64, seed=0).epochs[0].astype(precision)  # two chunks
+    expected = GranularBallDomains(n_components=n_components).fit(table)
+    given = table.copy()
+    fitted = GranularBallDomains(n_components=n_components, copy=False).fit(given)
+    assert np.shares_memory(fitted.embedding_, given)
+    assert fitted.embedding_.dtype == precision
+    signs = np.sign((expected.embedding_ * fitted.embedding_).sum(axis=0))  # an axis of PCA may point either way
+    extent = np.abs(expected.embedding_).max()
+    assert np.abs(fitted.embedding_ - signs * expected.embedding_).max() < 1e-6 * extent
+    assert (fitted.labels_ == expected.labels_).all()
+    assert (fitted.predict(table) == expected.predict(table)).all()
+    for ball, same in zip(fitted.balls_, expected.balls_, strict=True):
+        assert (ball.members == same.members).all()
+        assert (ball.domain, ball.size, ball.depth) == (same.domain, same.size, same.depth)
+
+
+def test_without_a_copy_what_cannot_be_overwritten_is_copied():
+    read_only, columns_first = Z.astype(np.float32), np.asfortranarray(Z)
+    read_only.flags.writeable = False
+    expected = GranularBallDomains().fit(Z).labels_
+    for given in (read_only, columns_first, Z.tolist()):
+        assert (GranularBallDomains(copy=False).fit(given).labels_ == expected).all()
+    assert (columns_first == Z).all()
+    table = Z.copy()
+    table[5] = np.nan
+    with pytest.raises(ValueError, match="row 5, column 0 is NaN"):
+        GranularBallDomains(copy=False).fit(table)
+    assert (table[:5] == Z[:5]).all()
+    stable = GranularBallDomains(mode="stable", copy=False).fit(Z.copy())
+    assert (stable.labels_ == GranularBallDomains(mode="stable").fit(Z).labels_).all()
+
+
+def test_without_a_copy_a_fit_takes_a_fifth_of_the_table_besides():
+    table = draw_descriptors(400_000, n_domains=6, n_features=32, seed=0).epochs[0].astype(np.float32)
+    GranularBallDomains(copy=False).fit(table[:100].copy())
+    tracemalloc.start()
+    try:
+        GranularBallDomains(copy=False).fit(table)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    chunks = 16_000_000  # a few of 4 MB, however large the table is
+    assert peak < 0.2 * table.nbytes + chunks
+
+
 @every_estimator
 def test_pickle_clone_and_pipeline_work(estimator):
     fitted = clone(estimator).fit(Z)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gbdgc.domains import kernels
+from gbdgc.domains.reduction import chunks
 from gbdgc.domains.tree import REASONS, BallTree, Floats
 from gbdgc.errors import InputError
 
@@ -51,28 +52,40 @@ class Grid(NamedTuple):
     unit: float
 
 
-def on_grid(Z: Floats) -> Grid:
+def on_grid(Z: Floats, *, overwrite: bool = False) -> Grid:
     """Round descriptors to whole numbers fine enough to matter nowhere and coarse enough to be summed without error.
 
     The grid is laid about the middle of the range and scaled to its largest half-width: neither the order of the rows
     nor the sign of an axis nor a positive scale changes what comes out. Thirty bits keep a billionth of the extent, far
     below what a network's 32-bit features tell apart, and halve the memory that every pass reads.
+
+    With ``overwrite`` the whole numbers take the place of the descriptors, which must be contiguous.
     """
-    low, high = kernels.extremes(Z)
+    low, high = (extreme.astype(np.float64) for extreme in kernels.extremes(Z))
     origin = high / 2 + low / 2
     extent = float((high / 2 - low / 2).max())
     bits = min(30, 52 - math.ceil(math.log2(len(Z) + 1)))
-    return Grid(kernels.round_to_grid(Z, origin, extent or 1.0, 2.0**bits), origin, extent / 2.0**bits)
+    grid = origin, extent or 1.0, 2.0**bits
+    if overwrite:
+        rows = Z.reshape(-1).view(np.int32)[: Z.size].reshape(Z.shape)
+        for some in chunks(Z):
+            rows[some] = kernels.round_to_grid(Z[some].astype(np.float64), *grid)
+    else:
+        rows = kernels.round_to_grid(Z, *grid)
+    return Grid(rows, origin, extent / 2.0**bits)
 
 
-def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:
+def divide(Z: Floats, rules: DivisionRules | None = None, *, overwrite: bool = False) -> BallTree:
     """Divide descriptors, one finite row per sample, into granular balls; return every ball made on the way.
 
     The partition does not depend on the order of the rows, on the sign of an axis or on a positive scale; only where a
     set is its own mirror image does the sign of an axis have to break the tie.
+
+    With ``overwrite`` the work is done in the memory of the descriptors, contiguous and of any precision; at the end
+    they are there again, rounded to the grid.
     """
     rules = rules or DivisionRules()
-    rows, origin, unit = on_grid(np.ascontiguousarray(Z, dtype=np.float64))
+    rows, origin, unit = on_grid(Z if overwrite else np.ascontiguousarray(Z, dtype=np.float64), overwrite=overwrite)
     order = np.arange(len(rows), dtype=np.int64)
     table, center, weights, shape = kernels.divide_rows(
         rows,
@@ -84,6 +97,13 @@ def divide(Z: Floats, rules: DivisionRules | None = None) -> BallTree:
         int(rules.max_iter),
         rules.weight_power == "objective",
     )
+    if overwrite:
+        kernels.restore_order(rows, order)
+        # From the end: whole numbers are no longer than the descriptors, and lie before them.
+        for some in reversed(list(chunks(Z))):
+            Z[some] = origin + unit * rows[some]
+    for start, stop in table[table[:, kernels.LEFT] < 0][:, [kernels.START, kernels.STOP]]:
+        order[start:stop].sort()
     return BallTree(
         parent=table[:, kernels.PARENT].copy(),
         children=table[:, kernels.LEFT : kernels.RIGHT + 1].copy(),

@@ -17,16 +17,18 @@ from gbdgc.domains.small_kmeans import small_kmeans
 from gbdgc.domains.tree import Ball, BallTree, Floats, Integers
 from gbdgc.errors import GbdgcWarning
 
+_VOTES_AT_ONCE = 100_000
+
 
 def discover(
-    Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState, mode: str
+    Z: Floats, n_domains: int, rules: DivisionRules, random_state: RandomState, mode: str, overwrite: bool = False
 ) -> tuple[Clusters, BallTree, bool]:
     """Algorithm 1 after PCA: divide, K-means on the balls' centers g_m; a sample inherits its ball's domain.
 
     In mode "stable" balls count by their size, and a sample takes the domain of the nearest center. Returns the
     domains, the balls, and whether there were too few of these and K-means on the samples took over.
     """
-    tree = divide(Z, rules)
+    tree = divide(Z, rules, overwrite=overwrite)
     g = tree.center[tree.leaves]
     # M_b < K; balls about the same center count once, as K-means cannot tell them apart.
     if len(g) < n_domains or len(np.unique(g, axis=0)) < n_domains:
@@ -35,7 +37,7 @@ def discover(
         centers = stable.ball_domains(tree, n_domains, random_state)
         return Clusters(nearest(Z, centers), centers), tree, False
     balls = small_kmeans(g, n_domains, random_state)
-    return Clusters(balls.labels[tree.ball_labels()], balls.centers), tree, False
+    return Clusters(tree.spread(balls.labels), balls.centers), tree, False
 
 
 class GranularBallDomains(ClusterMixin, WarmStartDomains):
@@ -64,6 +66,10 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
         Whether samples are assigned by w, the paper's distance, or by w^beta, the paper's objective.
     random_state : int, RandomState or None, default=0
         Seed of K-means.
+    copy : bool, default=True
+        False lets ``fit`` overwrite X: a contiguous table in float32 or float64 becomes ``embedding_``, in the same
+        precision, and little memory is needed besides. Rows on the border of two balls may change sides, by rounding.
+        mode="stable" makes copies all the same.
 
     Attributes
     ----------
@@ -120,6 +126,7 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
         mode: str = "paper",
         weight_power: str = "assignment",
         random_state: int | RandomState | None = 0,
+        copy: bool = True,
     ) -> None:
         self.n_domains = n_domains
         self.n_components = n_components
@@ -131,6 +138,7 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
         self.mode = mode
         self.weight_power = weight_power
         self.random_state = random_state
+        self.copy = copy
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Return the settings, and what was found with them."""
@@ -155,14 +163,15 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
             self.split_margin, self.sharpness, self.max_depth, self.min_ball_size, self.max_iter, self.weight_power
         )
 
+        overwrite = not self.copy and self.mode == "paper"
+
         def find(Z: Floats, n_domains: int, random_state: RandomState) -> Clusters:
-            found, self.tree_, self.fallback_ = discover(Z, n_domains, rules, random_state, self.mode)
+            found, self.tree_, self.fallback_ = discover(Z, n_domains, rules, random_state, self.mode, overwrite)
             return found
 
-        asked = self._fit(X, previous_labels, find)
+        asked = self._fit(X, previous_labels, find, overwrite)
         self.n_iter_ = max(1, int(self.tree_.iterations.max()))
-        self.ball_labels_ = self.tree_.ball_labels()
-        self.balls_ = final_balls(self.tree_, self.labels_)
+        self.balls_ = final_balls(self.tree_, self.labels_, self.domains_)
         if self.fallback_ and self.n_domains_ == asked:
             warnings.warn(
                 f"only {len(self.balls_)} balls for {asked} domains: K-means on all descriptors took over. "
@@ -172,6 +181,11 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
             )
         inputs.warn_if_fewer(self.n_domains_, asked)
         return self
+
+    @property
+    def ball_labels_(self) -> Integers:
+        """Index into ``balls_`` for each sample."""
+        return self.tree_.ball_labels()
 
     def predict(self, X: ArrayLike) -> Integers:
         """Return the domain of the nearest ball; after a fallback and in mode="stable", the nearest domain center's."""
@@ -184,15 +198,15 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
             return np.array([b.domain for b in self.balls_])[ball]
 
 
-def final_balls(tree: BallTree, labels: Integers) -> list[Ball]:
+def final_balls(tree: BallTree, labels: Integers, names: Integers) -> list[Ball]:
     """Return the final balls, each with the commonest domain of its members: in mode="paper" they have only one."""
-    leaves, ball_of = tree.leaves, tree.ball_labels()
-    names, position = np.unique(labels, return_inverse=True)
+    leaves = tree.leaves
+    stops = np.cumsum(tree.size[leaves])
     votes = np.zeros((len(leaves), len(names)), dtype=np.int64)
-    np.add.at(votes, (ball_of, position), 1)
-    # Small integers are sorted by radix, in linear time.
-    by_ball = np.argsort(ball_of.astype(np.min_scalar_type(len(leaves))), kind="stable")
-    members = np.split(by_ball, np.cumsum(tree.size[leaves])[:-1])
+    for start in range(0, len(labels), _VOTES_AT_ONCE):
+        members = tree.order[start : start + _VOTES_AT_ONCE]
+        ball = np.searchsorted(stops, np.arange(start, start + len(members)), side="right")
+        np.add.at(votes, (ball, np.searchsorted(names, labels[members])), 1)
     columns = (
         tree.center[leaves],
         tree.size[leaves].tolist(),
@@ -201,7 +215,7 @@ def final_balls(tree: BallTree, labels: Integers) -> list[Ball]:
         tree.weights[leaves],
         tree.compactness[leaves].tolist(),
         names[votes.argmax(axis=1)].tolist(),
-        members,
+        np.split(tree.order, stops[:-1]),
         tree.reason[leaves].tolist(),
     )
     return [Ball(*row) for row in zip(*columns, strict=True)]

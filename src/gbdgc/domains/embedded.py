@@ -46,11 +46,11 @@ class EmbeddedDomains(BaseEstimator):
             Z = self._reduction(table)
             return Z if self._normalization is None else self._normalization(Z)
 
-    def _embed(self, table: Floats) -> None:
-        """Choose the axes and put the descriptors on them."""
-        self._reduction = fit_reduction(table, inputs.check_components(self.n_components))
+    def _embed(self, table: Floats, overwrite: bool = False) -> None:
+        """Choose the axes and put the descriptors on them, where they are or elsewhere."""
+        self._reduction = fit_reduction(table, inputs.check_components(self.n_components), in_chunks=overwrite)
         self._normalization = None
-        self.embedding_ = self._reduction(table)
+        self.embedding_ = self._reduction.in_place(table) if overwrite else self._reduction(table)
 
 
 class WarmStartDomains(EmbeddedDomains):
@@ -68,10 +68,14 @@ class WarmStartDomains(EmbeddedDomains):
         return self
 
     def _fit(
-        self, X: ArrayLike, previous_labels: ArrayLike | None, find: Callable[[Floats, int, RandomState], Clusters]
+        self,
+        X: ArrayLike,
+        previous_labels: ArrayLike | None,
+        find: Callable[[Floats, int, RandomState], Clusters],
+        overwrite: bool = False,
     ) -> int:
         """Find clusters in checked descriptors and name them; return how many were asked for."""
-        table = inputs.check_descriptors(self, X)
+        table = inputs.check_descriptors(self, X, overwrite=overwrite)
         if self.mode not in ("paper", "stable"):
             raise InputError("", f"mode is {self.mode!r}", "give 'paper' or 'stable'")
         previous = inputs.check_previous(previous_labels, len(table))
@@ -83,7 +87,7 @@ class WarmStartDomains(EmbeddedDomains):
                 found = find(self.embedding_, asked, random_state)
                 partition = stable.refine(self.embedding_, found.centers, previous)
             else:
-                self._embed(table)
+                self._embed(table, overwrite)
                 found = find(self.embedding_, asked, random_state)
                 partition = name_domains(found.labels, found.centers, previous)
         self.labels_, self.domains_, self.domain_centers_ = partition

@@ -17,11 +17,17 @@ from gbdgc.errors import GbdgcWarning, InputError
 EXTREME = 1e100
 
 
-def check_descriptors(estimator: BaseEstimator, X: Any, reset: bool = True) -> Floats:
-    """Return a finite float64 table, or an error that names the first bad row."""
-    table: Floats = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+def check_descriptors(estimator: BaseEstimator, X: Any, reset: bool = True, overwrite: bool = False) -> Floats:
+    """Return a finite float64 table, or an error that names the first bad row.
+
+    One that the caller will overwrite is contiguous, float32 if the input is, and the input itself where it can be.
+    """
+    wanted: dict[str, Any] = {"dtype": np.float64}
+    if overwrite:
+        wanted = {"dtype": (np.float64, np.float32), "order": "C", "force_writeable": True}
+    table: Floats = validate_data(estimator, X, reset=reset, ensure_all_finite=False, **wanted)
     with np.errstate(over="ignore", invalid="ignore"):
-        total = table.sum()
+        total = table.sum(dtype=np.float64)
     if not np.isfinite(total):  # one fast pass; only a sum that is not finite needs a closer look
         _require_finite(table)
     if reset:

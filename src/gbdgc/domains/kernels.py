@@ -220,6 +220,21 @@ def _partition(Z: Rows, order: NDArray[np.int64], first: NDArray[np.bool_]) -> N
 
 
 @numba.njit(cache=True)
+def restore_order(Z: Rows, order: NDArray[np.int64]) -> None:
+    """Bring rows that were reordered along with ``order`` back to where they were, in place, cycle by cycle."""
+    done = np.zeros(len(order), dtype=np.bool_)
+    for begin in range(len(order)):
+        if done[begin]:
+            continue
+        row, i = Z[begin].copy(), begin
+        while not done[begin]:
+            i = order[i]
+            for j in range(Z.shape[1]):
+                row[j], Z[i, j] = Z[i, j], row[j]
+            done[i] = True
+
+
+@numba.njit(cache=True)
 def divide_rows(
     Z: Rows,
     order: NDArray[np.int64],

@@ -55,7 +55,7 @@ class BallTree:
     depth, size, center, weights, radius, compactness : as in `Ball`.
     iterations : alternations of the weighted 2-means that was tried on it; 0 where none was.
     reason : "split", or why not: "margin", "depth", "size", "empty child", "duplicates".
-    order, start : the members of ball i are ``order[start[i] : start[i] + size[i]]``.
+    order, start : the members of ball i are ``order[start[i] : start[i] + size[i]]``; ascending in final balls.
     """
 
     parent: Integers
@@ -91,9 +91,15 @@ class BallTree:
 
     def ball_labels(self) -> Integers:
         """Return for each sample the position of its ball among the leaves."""
-        labels = np.empty(len(self.order), dtype=np.int64)
-        labels[self.order] = np.repeat(np.arange(len(self.leaves)), self.size[self.leaves])
-        return labels
+        return self.spread(np.arange(len(self.leaves)))
+
+    def spread(self, labels: Integers) -> Integers:
+        """Give each sample the label of its final ball: one for each of the leaves."""
+        # As small numbers, since they are as many as the samples.
+        small = labels.astype(np.min_scalar_type(labels.max()))
+        spread = np.empty(len(self.order), dtype=np.int64)
+        spread[self.order] = np.repeat(small, self.size[self.leaves])
+        return spread
 
 
 def disc_around(members: NDArray[Any]) -> tuple[NDArray[Any], float]:

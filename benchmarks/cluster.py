@@ -1,16 +1,24 @@
 """Counting on Ray against counting without, on the same drawn pictures.
 
-Run with ``python benchmarks/cluster.py [--pictures 500] [--many 5000] [--size 320x240]``. The ratios are what counts.
-Starting Ray and its workers is left out: a short count on the same cluster comes before each timed one.
+    python benchmarks/cluster.py [--only rates|loss|memory] [--pictures 500] [--size 1024x768] [--lose N] [--many N]
+
+Rates are those of the last four fifths of the pictures: starting Ray, its workers and their models is left out, which a
+job of hours does not notice. How much two cores of a machine do together differs: two processes without Ray, side by
+side, are the measure. The processor's seconds per picture are printed too; what else runs does not lengthen these.
 """
 
 import argparse
 import os
 import re
+import signal
 import threading
 import time
+from collections import Counter as Tally
+from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -24,128 +32,227 @@ from gbdgc.counting import count_sources, find_sources
 from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene
 from timing import verdict
 
-SMALL = (64, 48)
-"""For memory, where it is the number of pictures that counts."""
+PART = 8
+"""Pictures per part, few enough for the last parts of two workers to end together."""
+
+SMALL = ((64, 48), (192, 144))
+"""The least and the largest sides of pictures for memory, where it is their number that counts, and different sizes."""
+
+
+class Speed(NamedTuple):
+    """What was reached after the start."""
+
+    rate: float
+    """Pictures per second."""
+    processor: float
+    """Seconds of the processor per picture, of those who count."""
+    rest: float = 0.0
+    """The same of everything else that Ray runs, the caller included."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pictures", type=int, default=500)
+    parser.add_argument("--size", default="1024x768")
+    parser.add_argument("--lose", type=int, default=200, help="pictures to lose a node over")
     parser.add_argument("--many", type=int, default=5000, help="small pictures, to watch a worker's memory over")
-    parser.add_argument("--size", default="320x240")
+    parser.add_argument("--only", choices=("rates", "loss", "memory"))
+    parser.add_argument("--limit", type=int, default=1800, help="seconds after which a lost node ends all")
     arguments = parser.parse_args()
     width, height = (int(side) for side in arguments.size.split("x"))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        warm = draw(folder / "warm", 8, (width, height))
-        archive = draw(folder / "archive", arguments.pictures, (width, height))
-        alone = rate_alone(warm, archive, arguments.pictures)
-        rates = {workers: rate(warm, archive, folder, workers, arguments.pictures) for workers in (1, 2)}
-        on_ray = ", ".join(f"{found:.2f} with {workers}" for workers, found in rates.items())
-        print(
-            f"{arguments.pictures} pictures of {arguments.size}, per second: {alone:.2f} alone; on Ray {on_ray} workers"
-        )
-        verdict("one worker against one thread without Ray", rates[1] / alone, at_least=0.9)
-        verdict("two workers against one", rates[2] / rates[1], at_least=1.8)
-        print_costs(rates[1], sum(path.stat().st_size for path in archive.iterdir()) / arguments.pictures)
-
-        whole, lost = (lose_node(archive, folder / f"nodes-{kill}", kill, arguments.pictures) for kill in (False, True))
-        print(f"two nodes: {whole:.0f} s; one killed after a quarter of the pictures: {lost:.0f} s, each counted once")
-
-        many = draw(folder / "many", arguments.many, SMALL)
-        first, last = memory(many, folder / "many-out", arguments.many)
-        print(f"memory of a worker: {first:.0f} MB after a tenth of {arguments.many} pictures, {last:.0f} MB after all")
-        verdict("memory of a worker, end against a tenth", last / first, at_most=1.05)
+        if arguments.only in {None, "rates"}:
+            rates(draw(folder / "archive", arguments.pictures, [(width, height)]), folder)
+        if arguments.only in {None, "loss"}:
+            archive = draw(folder / "loss", arguments.lose, [(width, height)])
+            whole = lose_node(archive, folder / "whole", kill=False, limit=arguments.limit)
+            lost = lose_node(archive, folder / "lost", kill=True, limit=arguments.limit)
+            print(f"two nodes, {arguments.lose} pictures: {whole:.0f} s; with one killed after a quarter: {lost:.0f} s")
+        if arguments.only in {None, "memory"}:
+            sizes = np.linspace(*SMALL, 50).astype(int).tolist()
+            many = draw(folder / "many", arguments.many, [(wide, high) for wide, high in sizes])
+            sizes_mb = memory(many, folder / "many-out")
+            print(f"memory of a worker after each tenth of {arguments.many} pictures, MB:", *map(round, sizes_mb))
+            verdict("memory of a worker, end against the first tenth", sizes_mb[-1] / sizes_mb[0], at_most=1.05)
 
 
-def draw(folder: Path, number: int, size: tuple[int, int], different: int = 50) -> Path:
-    """Write drawn pictures; beyond so many they repeat, under other names."""
+def draw(folder: Path, number: int, sizes: list[tuple[int, int]], different: int = 50) -> Path:
+    """Write drawn pictures, their sizes in turn; beyond so many they repeat, under other names."""
     folder.mkdir()
     random = np.random.default_rng(0)
     for index in range(min(number, different)):
-        scene = draw_scene(SOURCE_DOMAINS[index % len(SOURCE_DOMAINS)], random, size)[0]
-        Image.fromarray(scene).save(folder / f"{index}.jpg")
+        domain = SOURCE_DOMAINS[index % len(SOURCE_DOMAINS)]
+        Image.fromarray(draw_scene(domain, random, sizes[index % len(sizes)])[0]).save(folder / f"{index}.jpg")
     for index in range(different, number):
         os.link(folder / f"{index % different}.jpg", folder / f"{index}.jpg")
     return folder
 
 
-def rate_alone(warm: Path, archive: Path, pictures: int) -> float:
-    """Return pictures a second on one thread, without Ray."""
+def rates(archive: Path, folder: Path) -> None:
+    """Print the speed of one and two processes, with Ray and without."""
+    found = {f"{processes} without Ray": without_ray(archive, processes) for processes in (1, 2)}
+    found |= {f"{workers} on Ray": on_ray(archive, folder / f"out-{workers}", workers) for workers in (1, 2)}
+    print("| processes | pictures per second | processor seconds per picture | the rest of Ray |\n|---|---|---|---|")
+    for name, speed in found.items():
+        print(f"| {name} | {speed.rate:.2f} | {speed.processor:.4f} | {speed.rest:.4f} |")
+    alone, pair, one, two = found.values()
+    verdict("one worker against one thread without Ray", one.rate / alone.rate, at_least=0.9)
+    verdict("the same by the processor's time", alone.processor / (one.processor + one.rest), at_least=0.9)
+    verdict("two workers against one", two.rate / one.rate, at_least=1.8)
+    verdict("two workers against two processes without Ray", two.rate / pair.rate, at_least=0.9)
+    print(f"  two processes without Ray are {pair.rate / alone.rate:.2f} times one: what this machine has to give")
+    print_costs(one.rate, sum(path.stat().st_size for path in archive.iterdir()) / len(list(archive.iterdir())))
+
+
+def without_ray(archive: Path, processes: int) -> Speed:
+    """Return the speed of processes that share the pictures, each with one thread."""
+    context = get_context("spawn")
+    paths = sorted(map(str, archive.iterdir()))
+    together, answers = context.Barrier(processes), context.SimpleQueue()
+    started = [
+        context.Process(target=count_share, args=(paths[number::processes], together, answers))
+        for number in range(processes)
+    ]
+    for process in started:
+        process.start()
+    told = [answers.get() for _ in started]
+    for process in started:
+        process.join()
+    began, ended, processor, counted = zip(*told, strict=True)
+    return Speed(sum(counted) / (max(ended) - min(began)), sum(processor) / sum(counted))
+
+
+def count_share(paths: list[str], together: Any, answers: Any) -> None:
     counter = Counter.load(threads=1)
-    list(count_sources(counter, list(find_sources([str(warm)]))))
-    began = time.perf_counter()
-    list(count_sources(counter, list(find_sources([str(archive)]))))
-    return pictures / (time.perf_counter() - began)
+    first = len(paths) // 5
+    list(count_sources(counter, list(find_sources(paths[:first]))))
+    together.wait()
+    began, processor = time.monotonic(), time.process_time()
+    list(count_sources(counter, list(find_sources(paths[first:]))))
+    answers.put((began, time.monotonic(), time.process_time() - processor, len(paths) - first))
 
 
-def rate(warm: Path, archive: Path, folder: Path, workers: int, pictures: int) -> float:
-    """Return pictures a second, with workers that have loaded their model."""
+def on_ray(archive: Path, out: Path, workers: int) -> Speed:
+    """Return the speed of workers with one core each."""
+    pictures = len(list(archive.iterdir()))
+    at: list[tuple[int, float, Tally[str]]] = []
     with connected(cores=workers):
-        count_on_cluster(warm, folder / f"warm-{workers}", part_size=8 // workers)
-        began = time.perf_counter()
-        count_on_cluster(archive, folder / f"out-{workers}", part_size=16)
-        return pictures / (time.perf_counter() - began)
+        watch(out, [pictures // 5], lambda done: at.append((done, time.perf_counter(), processor_seconds())))
+        count_on_cluster(archive, out, part_size=PART)
+        ended, used = time.perf_counter(), processor_seconds()
+    ((done, began, before),) = at
+    left = pictures - done
+    used.subtract(before)
+    return Speed(left / (ended - began), used["worker"] / left, used["rest"] / left)
+
+
+def watch(out: Path, marks: list[int], act: Callable[[int], None]) -> threading.Thread:
+    """Call a function with the number of pictures done when it reaches each mark, in a thread."""
+
+    def look() -> None:
+        for mark in marks:
+            while (done := PART * len(list(out.glob("part-*")))) < mark:
+                time.sleep(0.02)
+            act(done)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    return thread
+
+
+def processor_seconds() -> Tally[str]:
+    """Return the processor's time that Ray's workers have used, and that the rest has: this process and its others."""
+    spent: Tally[str] = Tally()
+    for process in [os.getpid(), *descendants(os.getpid())]:
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it ended meanwhile
+            continue
+        kind = "worker" if is_worker(process) else "rest"
+        spent[kind] += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return spent
+
+
+def descendants(process: int) -> list[int]:
+    """Return the processes that a process has started, and those that these have (Linux)."""
+    try:
+        threads = list(Path(f"/proc/{process}/task").iterdir())
+        children = [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+    except OSError:  # it ended meanwhile
+        return []
+    return [each for child in children for each in (child, *descendants(child))]
+
+
+def is_worker(process: int) -> bool:
+    """Whether a process is one of those in which Ray runs tasks; its own actors are not."""
+    try:
+        name = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return name.startswith(b"ray::") and b"Actor" not in name
 
 
 def print_costs(per_core: float, picture_bytes: float) -> None:
     """Print what a million such pictures take, and what their store must deliver for that."""
-    print("| cores | a million pictures | read per second |\n|---|---|---|")
+    print(f"{picture_bytes / 1000:.0f} kB per picture\n| cores | a million pictures | read per second |\n|---|---|---|")
     for cores in (1, 16, 64, 256, 1024):
         hours = 1e6 / (per_core * cores) / 3600
-        print(f"| {cores} | {hours:.1f} hours | {per_core * cores * picture_bytes / 1e6:.1f} MB |")
+        print(f"| {cores} | {hours:.2f} hours | {per_core * cores * picture_bytes / 1e6:.1f} MB |")
 
 
-def lose_node(archive: Path, out: Path, kill: bool, pictures: int) -> float:
+def lose_node(archive: Path, out: Path, kill: bool, limit: int) -> float:
     """Return the seconds that two nodes of one core take, of which one may be killed on the way."""
     node = {"num_cpus": 1, "object_store_memory": 100_000_000}
     cluster = Cluster(initialize_head=True, head_node_args=node | {"include_dashboard": False})
     second = cluster.add_node(**node)
+    killed: list[int] = []
 
-    def kill_second() -> None:
-        while 16 * len(list(out.glob("part-*"))) < pictures / 4:
-            time.sleep(0.1)
-        cluster.remove_node(second, allow_graceful=False)
+    def kill_second(done: int) -> None:
+        (raylet,) = (each.process.pid for each in second.all_processes["raylet"])
+        for process in (raylet, *descendants(raylet)):
+            os.kill(process, signal.SIGKILL)
+        killed.append(done)
 
+    def give_up(*_: object) -> None:
+        raise TimeoutError(f"the job was not over after {limit} s; {len(list(out.glob('part-*')))} parts were done")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(limit)
+    paths = sorted(map(str, archive.iterdir()))
     try:
         ray.init(address=cluster.address, log_to_driver=False)
         began = time.perf_counter()
         if kill:
-            threading.Thread(target=kill_second, daemon=True).start()
-        count_on_cluster(archive, out, part_size=16)
+            watch(out, [len(paths) // 4], kill_second)
+        count_on_cluster(archive, out, part_size=PART)
         seconds = time.perf_counter() - began
     finally:
+        signal.alarm(0)
         ray.shutdown()
         cluster.shutdown()
-    counted = pq.read_table(out).column("source").to_pylist()
-    assert sorted(counted) == sorted(map(str, archive.iterdir()))
+    assert len(killed) == kill, "the job was over before the node was"
+    assert sorted(pq.read_table(out).column("source").to_pylist()) == paths, "not every picture was counted once"
     return seconds
 
 
-def memory(archive: Path, out: Path, pictures: int) -> tuple[float, float]:
-    """Return a worker's memory in MB after a tenth of the pictures and after all of them."""
+def memory(archive: Path, out: Path) -> list[float]:
+    """Return a worker's memory in MB after each tenth of the pictures."""
+    sizes: list[float] = []
+    pictures = len(list(archive.iterdir()))
     with connected(cores=1):
-        tenth = out.with_name("tenth")
-        tenth.mkdir()
-        for path in sorted(archive.iterdir())[: pictures // 10]:
-            os.link(path, tenth / path.name)
-        count_on_cluster(tenth, out.with_name("tenth-out"))
-        first = resident()
-        count_on_cluster(archive, out)
-        assert pq.read_table(out).num_rows == pictures
-        return first, resident()
+        watching = watch(out, [pictures * tenth // 10 for tenth in range(1, 11)], lambda _: sizes.append(resident()))
+        count_on_cluster(archive, out, part_size=PART)
+        watching.join()
+    assert pq.read_table(out).num_rows == pictures
+    return sizes
 
 
 def resident() -> float:
     """Return the memory of the largest of Ray's workers on this machine, in MB."""
-    sizes = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cmdline").read_bytes().startswith(b"ray::"):
-                sizes.append(int(re.search(r"VmRSS:\s+(\d+)", (process / "status").read_text())[1]) / 1024)
-        except (OSError, TypeError):  # it ended meanwhile
-            continue
-    return max(sizes)
+    workers = [process for process in descendants(os.getpid()) if is_worker(process)]
+    texts = [Path(f"/proc/{process}/status").read_text() for process in workers]
+    return max(int(found[1]) / 1024 for text in texts if (found := re.search(r"VmRSS:\s+(\d+)", text)))
 
 
 if __name__ == "__main__":

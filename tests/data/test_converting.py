@@ -242,7 +242,7 @@ def test_a_disk_without_room_is_named_and_room_is_all_it_needs(tmp_path, save_sc
         pytest.skip("this container may not mount")
     try:
         with pytest.raises(InputError, match="No space left on device") as caught:
-            convert(tmp_path / "in", disk / "out", workers=1)
+            convert(tmp_path / "in", disk / "out")
         done = len((disk / "out/conversion.jsonl").read_text().splitlines())
         assert f"{done} of the 8 pictures to convert are done and stay" in str(caught.value)
         assert 0 < done < 8

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -58,23 +57,44 @@ class Finding:
         return KINDS[self.kind].wrong
 
 
-def check(
-    dataset: Dataset, *, max_pixels: int = MAX_PIXELS, workers: int | None = None, also: Sequence[Finding] = ()
-) -> list[Finding]:
+def check(dataset: Dataset, *, max_pixels: int = MAX_PIXELS, also: Sequence[Finding] = ()) -> list[Finding]:
     """Return what there is to say about a data set, the gravest first; see `KINDS`.
 
     Read the data set with ``skip_bad=True``: what the reader left out is then among the findings. ``also`` is what
     was found by other means, such as `gbdgc.evaluation.check_labels`.
     """
     found = [Finding("unread", (), problem) for problem in dataset.problems] + list(also)
-    examine = partial(_examine, max_pixels=max_pixels)
     portraits: dict[str, Portrait] = {}
-    for id, own, findings in track(map_unordered(examine, dataset, workers=workers), "checking", total=len(dataset)):
+
+    def examine(sample: Sample) -> list[Finding]:
+        try:
+            portraits[sample.id] = portrait(read_image(sample.image, max_pixels=max_pixels))
+            sideways = image_orientation(sample.image, max_pixels=max_pixels) in SIDEWAYS
+        except InputError as error:
+            return [Finding("undecodable", (sample.id,), str(error)), *_point_findings(sample, False)]
+        return list(_point_findings(sample, sideways))
+
+    for findings in track(map_unordered(examine, dataset), "checking", total=len(dataset)):
         found += findings
-        if own is not None:
-            portraits[id] = own
-    found += _missing_labels(dataset)
-    found += _same_pictures([sample for sample in dataset if sample.id in portraits], portraits)
+    # A whole split without labels is meant so, as in NWPU-Crowd's test part; a few pictures of one are forgotten.
+    for split in dataset.split_sizes():
+        samples = [sample for sample in dataset if sample.split == split]
+        missing = [sample.id for sample in samples if sample.points is None]
+        if len(missing) == len(samples):
+            found.append(Finding("unlabelled_split", (), f"{split or 'the whole data set'}: {len(missing)} pictures"))
+        else:
+            others = f"{len(samples) - len(missing)} others have labels"
+            found += [Finding("unlabelled", (id,), others) for id in missing]
+    decoded = [sample for sample in dataset if sample.id in portraits]
+    for group in same_pictures([portraits[sample.id] for sample in decoded]):
+        copies = [decoded[index] for index in group]
+        kind = "shared" if len({sample.split for sample in copies}) > 1 else "repeated"
+        exact = len({portraits[sample.id].digest for sample in copies}) == 1
+        heads = [str(sample.count) for sample in copies if sample.count is not None]
+        detail = "equal in every pixel" if exact else "resized, recompressed or retouched"
+        if len(set(heads)) > 1:
+            detail += f"; {' or '.join(heads)} heads"
+        found.append(Finding(kind, tuple(sample.id for sample in copies), detail))
     gravity, position = list(KINDS), {id: index for index, id in enumerate(dataset.ids)}
     return sorted(found, key=lambda finding: (gravity.index(finding.kind), [position[id] for id in finding.ids]))
 
@@ -83,16 +103,6 @@ def by_kind(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     """Return the findings of each kind that there is, in their order."""
     kinds = dict.fromkeys(finding.kind for finding in findings)
     return {kind: [finding for finding in findings if finding.kind == kind] for kind in kinds}
-
-
-def _examine(sample: Sample, max_pixels: int) -> tuple[str, Portrait | None, list[Finding]]:
-    """Decode one picture and look at its points."""
-    try:
-        own = portrait(read_image(sample.image, max_pixels=max_pixels))
-        sideways = image_orientation(sample.image, max_pixels=max_pixels) in SIDEWAYS
-    except InputError as error:
-        return sample.id, None, [Finding("undecodable", (sample.id,), str(error)), *_point_findings(sample, False)]
-    return sample.id, own, list(_point_findings(sample, sideways))
 
 
 def _point_findings(sample: Sample, sideways: bool) -> Iterator[Finding]:
@@ -125,27 +135,3 @@ def _outside(points: Points, width: int, height: int) -> Points:
 
 def _to_tuples(points: Points) -> tuple[tuple[float, float], ...]:
     return tuple((float(x), float(y)) for x, y in points)
-
-
-def _missing_labels(dataset: Dataset) -> Iterator[Finding]:
-    """A whole split without labels is meant so, as in NWPU-Crowd's test part; a few pictures of one are forgotten."""
-    for split in dataset.split_sizes():
-        samples = [sample for sample in dataset if sample.split == split]
-        missing = [sample.id for sample in samples if sample.points is None]
-        if len(missing) == len(samples):
-            yield Finding("unlabelled_split", (), f"{split or 'the whole data set'}: {len(missing)} pictures")
-        else:
-            for id in missing:
-                yield Finding("unlabelled", (id,), f"{len(samples) - len(missing)} others have labels")
-
-
-def _same_pictures(samples: Sequence[Sample], portraits: dict[str, Portrait]) -> Iterator[Finding]:
-    for group in same_pictures([portraits[sample.id] for sample in samples]):
-        copies = [samples[index] for index in group]
-        kind = "shared" if len({sample.split for sample in copies}) > 1 else "repeated"
-        exact = len({portraits[sample.id].digest for sample in copies}) == 1
-        heads = [str(sample.count) for sample in copies if sample.count is not None]
-        detail = "equal in every pixel" if exact else "resized, recompressed or retouched"
-        if len(set(heads)) > 1:
-            detail += f"; {' or '.join(heads)} heads"
-        yield Finding(kind, tuple(sample.id for sample in copies), detail)

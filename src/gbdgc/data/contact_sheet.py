@@ -3,7 +3,8 @@
 import os
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from io import BytesIO
@@ -46,16 +47,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class _Thumbnail:
-    """A small picture: its data, empty where the file does not decode, and its heads as the path of an SVG."""
+    """A small picture; its data are empty where the file does not decode."""
 
     width: int
     height: int
     scale: float
-    data: str = ""
-    heads: str = ""
+    data: str
 
     def dots(self, points: Points | Sequence[tuple[float, float]]) -> str:
-        """Return a path with a stroke of no length, which a round pen makes a dot, at each point of the picture."""
+        """Return an SVG path: a stroke of no length, which a round pen makes a dot, at each point of the picture."""
         scaled = np.reshape(np.asarray(points, dtype=np.float64) * self.scale, (-1, 2))
         # What lies outside shows on the edge; as whole tenths, which are short to write.
         inside = np.clip(scaled[np.isfinite(scaled).all(axis=1)], 0, (self.width, self.height))
@@ -70,12 +70,10 @@ def write_contact_sheet(
     *,
     bars: Sequence[Bin] = (),
     max_pixels: int = MAX_PIXELS,
-    workers: int | None = None,
 ) -> Path:
     """Write the page, with a chart of the bars at its top, and return its path."""
     samples = {sample.id: sample for section in sections for group in section.groups for sample in group.samples}
-    draw = partial(_draw, max_pixels=max_pixels)
-    drawn = map_unordered(draw, list(samples.values()), workers=workers)
+    drawn = map_unordered(partial(_draw, max_pixels=max_pixels), list(samples.values()))
     thumbnails = dict(track(drawn, "drawing the contact sheet", total=len(samples)) if samples else ())
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         files("gbdgc.data").joinpath("contact_sheet.html").read_text(encoding="utf-8")
@@ -90,14 +88,10 @@ def _draw(sample: Sample, max_pixels: int) -> tuple[str, _Thumbnail]:
     """Return the sample's id and thumbnail."""
     scale = min(_HEIGHT / sample.height, _MAX_WIDTH / sample.width)
     width, height = (max(round(side * scale), 1) for side in (sample.width, sample.height))
-    small = _Thumbnail(width, height, scale)
-    try:
-        image = Image.fromarray(read_image(sample.image, max_pixels=max_pixels))
-    except InputError:
-        return sample.id, small
-    # Twice the pixels that it takes on the page, for sharp screens, but never more than there are.
-    image.thumbnail((2 * width, 2 * height))
     buffer = BytesIO()
-    image.save(buffer, "JPEG", quality=_QUALITY)
-    heads = "" if sample.points is None else small.dots(sample.points)
-    return sample.id, replace(small, data=b64encode(buffer.getvalue()).decode(), heads=heads)
+    with suppress(InputError):
+        image = Image.fromarray(read_image(sample.image, max_pixels=max_pixels))
+        # Twice the pixels that it takes on the page, for sharp screens, but never more than there are.
+        image.thumbnail((2 * width, 2 * height))
+        image.save(buffer, "JPEG", quality=_QUALITY)
+    return sample.id, _Thumbnail(width, height, scale, b64encode(buffer.getvalue()).decode())

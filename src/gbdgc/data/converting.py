@@ -7,7 +7,8 @@ started again. There is a manifest only once everything is done.
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -18,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from gbdgc.data.formats.entry import beneath
-from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, RGB, image_orientation, read_image
+from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, image_orientation, read_image
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.reading import BoxPoint, list_problems, load_dataset
@@ -73,15 +74,6 @@ class Conversion:
 
 
 @dataclass(frozen=True, slots=True)
-class _ToConvert:
-    """One picture to convert: where to, but for the suffix, and what its file and the settings are."""
-
-    sample: Sample
-    stem: str
-    origin: list[int | None]
-
-
-@dataclass(frozen=True, slots=True)
 class _Done:
     """One line of the journal: a picture that is there, and whole."""
 
@@ -101,7 +93,6 @@ def convert(
     *,
     settings: ConversionSettings | None = None,
     skip_bad: bool = False,
-    workers: int | None = None,
     point: BoxPoint = "head",
 ) -> Conversion:
     """Write ``dest/images`` and ``dest/manifest.jsonl`` from a data set in any format.
@@ -120,13 +111,39 @@ def convert(
     settings = settings or ConversionSettings()
     source, dest = Path(source), Path(dest)
     dataset = load_dataset(source, format, skip_bad=True, max_pixels=settings.max_pixels, point=point)
-    _refuse_overlap(source, dest, dataset)
-    before = _done_before(Journal(dest / _JOURNAL))
-    jobs = _jobs(dataset, settings)
-    kept = {job.sample.id: before[job.sample.id] for job in jobs if _is_done(job, before, dest)}
-    missing = [job for job in jobs if job.sample.id not in kept]
-    new, bad = _convert_missing(missing, before, kept.values(), dest, settings, workers) if missing else ({}, [])
-    done, problems = kept | new, [*dataset.problems, *bad]
+    # The source is never written to, so neither folder may lie in the other.
+    folders = {sample.image.parent.resolve() for sample in dataset}
+    for folder in sorted(folders | {source.resolve()} if source.is_dir() else folders):
+        if dest.resolve().is_relative_to(folder) or folder.is_relative_to(dest.resolve()):
+            reason = f"this would write among the source's own files in {folder}"
+            raise InputError(dest, reason, "choose a folder apart")
+    journal = Journal(dest / _JOURNAL)
+    before = _done_before(journal)
+    planned = _plan(dataset, settings)
+    kept = {id: before[id] for id, plan in planned.items() if id in before and _is_done(before[id], *plan, dest)}
+    missing = [sample for sample in dataset if sample.id not in kept]
+    new: dict[str, _Done] = {}
+    problems = list(dataset.problems)
+    if missing:
+        make_folder(dest)
+        try:
+            with claim(dest):
+                (dest / _MANIFEST).unlink(missing_ok=True)
+                sweep_parts(dest)
+                journal.replace(map(asdict, kept.values()))
+                one = partial(_convert_one, planned=planned, dest=dest, settings=settings)
+                for outcome in track(map_unordered(one, missing), "converting", total=len(missing)):
+                    if isinstance(outcome, str):
+                        problems.append(outcome)
+                        continue
+                    journal.append(asdict(outcome))
+                    new[outcome.id] = outcome
+                    if (old := before.get(outcome.id)) is not None and old.image != outcome.image:
+                        (dest / old.image).unlink(missing_ok=True)
+        except (InputError, OSError) as error:
+            reason = f"{error}\n{len(new)} of the {len(missing)} pictures to convert are done and stay"
+            raise InputError("", reason, "run it again to go on from there") from error
+    done = kept | new
     if problems and not skip_bad:
         count = "one picture" if len(problems) == 1 else f"{len(problems)} pictures"
         advice = f"the other {len(done)} are done; mend these, or leave them out (skip_bad), and run it again"
@@ -144,85 +161,37 @@ def convert(
     return Conversion(converted, manifest, dataset.format, len(new) - copied, copied, len(kept))
 
 
-def _refuse_overlap(source: Path, dest: Path, dataset: Dataset) -> None:
-    """The source is never written to, so neither folder may lie in the other."""
-    folders = {sample.image.parent.resolve() for sample in dataset}
-    if source.is_dir():
-        folders.add(source.resolve())
-    target = dest.resolve()
-    for folder in sorted(folders):
-        if target.is_relative_to(folder) or folder.is_relative_to(target):
-            raise InputError(
-                dest, f"this would write among the source's own files in {folder}", "choose a folder apart"
-            )
-
-
-def _jobs(dataset: Dataset, settings: ConversionSettings) -> list[_ToConvert]:
-    jobs: list[_ToConvert] = []
+def _plan(dataset: Dataset, settings: ConversionSettings) -> dict[str, tuple[str, list[int | None]]]:
+    """Return where each picture goes, but for the suffix, and what its file and the settings are, by id."""
+    plans: dict[str, tuple[str, list[int | None]]] = {}
     taken: set[str] = set()
     for sample in dataset:
-        stem = _stem(sample.id)
+        # An id may hold anything; as a path it must not lead out of the folder.
+        path = PurePosixPath(sample.id.replace("\\", "/"))
+        if path.suffix.lower() in IMAGE_SUFFIXES:
+            path = path.with_suffix("")
+        stem = "/".join([_IMAGES, *(_NOT_IN_NAMES.sub("_", part).strip(" ./") or "_" for part in path.parts)])
         if stem.casefold() in taken:
             stem = f"{stem}-{sha256(sample.id.encode(errors='surrogateescape')).hexdigest()[:12]}"
         taken.add(stem.casefold())
         file = sample.image.stat()
         wanted = (settings.max_side, settings.min_side, settings.quality)
-        jobs.append(_ToConvert(sample, stem, [file.st_size, file.st_mtime_ns, *wanted]))
-    return jobs
+        plans[sample.id] = stem, [file.st_size, file.st_mtime_ns, *wanted]
+    return plans
 
 
-def _stem(id: str) -> str:
-    """Make a path of an id, which may hold anything, so that it does not lead out of the folder."""
-    path = PurePosixPath(id.replace("\\", "/"))
-    if path.suffix.lower() in IMAGE_SUFFIXES:
-        path = path.with_suffix("")
-    return "/".join([_IMAGES, *(_NOT_IN_NAMES.sub("_", part).strip(" ./") or "_" for part in path.parts)])
-
-
-def _is_done(job: _ToConvert, before: Mapping[str, _Done], dest: Path) -> bool:
-    done = before.get(job.sample.id)
-    if done is None or done.origin != job.origin or PurePosixPath(done.image).with_suffix("").as_posix() != job.stem:
-        return False
+def _is_done(done: _Done, stem: str, origin: list[int | None], dest: Path) -> bool:
     file = dest / done.image
-    return file.is_file() and file.stat().st_size == done.bytes
+    as_planned = done.origin == origin and PurePosixPath(done.image).with_suffix("").as_posix() == stem
+    return as_planned and file.is_file() and file.stat().st_size == done.bytes
 
 
-def _convert_missing(
-    jobs: Sequence[_ToConvert],
-    before: Mapping[str, _Done],
-    kept: Iterable[_Done],
-    dest: Path,
-    settings: ConversionSettings,
-    workers: int | None,
-) -> tuple[dict[str, _Done], list[str]]:
-    """Convert on all cores; return what is done, by id, and what is wrong with the others."""
-    done: dict[str, _Done] = {}
-    problems: list[str] = []
-    journal = Journal(make_folder(dest) / _JOURNAL)
-    try:
-        with claim(dest):
-            (dest / _MANIFEST).unlink(missing_ok=True)
-            sweep_parts(dest)
-            journal.replace(map(asdict, kept))
-            work = map_unordered(partial(_convert_one, dest=dest, settings=settings), jobs, workers=workers)
-            for outcome in track(work, "converting", total=len(jobs)):
-                if isinstance(outcome, str):
-                    problems.append(outcome)
-                    continue
-                journal.append(asdict(outcome))
-                done[outcome.id] = outcome
-                if (old := before.get(outcome.id)) is not None and old.image != outcome.image:
-                    (dest / old.image).unlink(missing_ok=True)
-    except (InputError, OSError) as error:
-        reason = f"{error}\n{len(done)} of the {len(jobs)} pictures to convert are done and stay"
-        raise InputError("", reason, "run it again to go on from there") from error
-    return done, problems
-
-
-def _convert_one(job: _ToConvert, dest: Path, settings: ConversionSettings) -> _Done | str:
+def _convert_one(
+    sample: Sample, planned: Mapping[str, tuple[str, list[int | None]]], dest: Path, settings: ConversionSettings
+) -> _Done | str:
     """Convert one picture; return what was done, or what is wrong with the picture."""
-    sample = job.sample
-    size = settings.size_for(sample.width, sample.height)
+    stem, origin = planned[sample.id]
+    width, height = size = settings.size_for(sample.width, sample.height)
     try:
         # Also what is only copied is decoded, as otherwise a truncated picture would pass for a good one.
         image = read_image(sample.image, max_pixels=settings.max_pixels)
@@ -232,32 +201,27 @@ def _convert_one(job: _ToConvert, dest: Path, settings: ConversionSettings) -> _
     copied = upright and size == (sample.width, sample.height)
     if not copied and max(size) > _LONGEST_SIDE:
         return (
-            f"{sample.image}: would be {size[0]} x {size[1]} pixels, and a JPEG has at most {_LONGEST_SIDE} a side; "
+            f"{sample.image}: would be {width} x {height} pixels, and a JPEG has at most {_LONGEST_SIDE} a side; "
             "choose a smaller min_side or max_side, or cut the picture"
         )
-    content = sample.image.read_bytes() if copied else _jpeg(resized(image, *size), settings.quality)
-    name = job.stem + (sample.image.suffix.lower() if copied else ".jpg")
-    with atomic_write(dest / name) as file:
-        file.write(content)
-    return _Done(sample.id, name, *size, len(content), copied, job.origin)
-
-
-def _jpeg(image: RGB, quality: int) -> bytes:
     # Into memory first: Pillow, writing to a full disk, does not say that it is full.
-    buffer = BytesIO()
-    # Colour at full resolution, as a head may be a few pixels wide.
-    Image.fromarray(image).save(buffer, "JPEG", quality=quality, subsampling=0, optimize=True)
-    return buffer.getvalue()
+    buffer = BytesIO(sample.image.read_bytes() if copied else b"")
+    if not copied:
+        # Colour at full resolution, as a head may be a few pixels wide.
+        drawn = Image.fromarray(resized(image, width, height))
+        drawn.save(buffer, "JPEG", quality=settings.quality, subsampling=0, optimize=True)
+    name = stem + (sample.image.suffix.lower() if copied else ".jpg")
+    with atomic_write(dest / name) as file:
+        file.write(buffer.getvalue())
+    return _Done(sample.id, name, width, height, len(buffer.getvalue()), copied, origin)
 
 
 def _done_before(journal: Journal) -> dict[str, _Done]:
     """Return what earlier runs did, by id."""
     done = {}
     for row in journal.rows():
-        try:
+        with suppress(ValueError, TypeError):
             entry = _Done(**row)
             beneath(journal.path.parent, entry.image, journal.path)  # what it names may be deleted
-        except (ValueError, TypeError):
-            continue
-        done[entry.id] = entry
+            done[entry.id] = entry
     return done

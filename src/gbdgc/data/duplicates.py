@@ -6,7 +6,7 @@ where somebody walked, nothing near looks alike.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numba
@@ -54,12 +54,7 @@ def same_pictures(portraits: Sequence[Portrait]) -> list[list[int]]:
     originals: dict[bytes, int] = {}
     copies = [(originals.setdefault(each.digest, index), index) for index, each in enumerate(portraits)]
     distinct = list(originals.values())
-    near = _near_copies(np.stack([portraits[index].thumbnail for index in distinct]).astype(np.float32))
-    return _groups([*copies, *((distinct[first], distinct[second]) for first, second in near)], len(portraits))
-
-
-def _near_copies(thumbnails: Floats) -> Iterator[tuple[int, int]]:
-    """Yield the pairs that show the same picture."""
+    thumbnails = np.stack([portraits[index].thumbnail for index in distinct]).astype(np.float32)
     brightness, contrast = thumbnails.mean((1, 2)), thumbnails.std((1, 2))
     levelled = (thumbnails - brightness[:, None, None]) * (50 / np.maximum(contrast, 10))[:, None, None]
     hashes = _perceptual_hashes(thumbnails)
@@ -68,7 +63,12 @@ def _near_copies(thumbnails: Floats) -> Iterator[tuple[int, int]]:
         similar &= np.abs(brightness[first + 1 :] - brightness[first]) <= _MAX_BRIGHTNESS
         for second in (np.flatnonzero(similar) + first + 1).tolist():
             if _same(levelled[first], levelled[second]):
-                yield first, second
+                copies.append((distinct[first], distinct[second]))
+    links = coo_array((np.ones(len(copies), np.bool_), np.transpose(copies)), shape=(len(portraits),) * 2)
+    _, group = connected_components(links, directed=False)
+    order = np.argsort(group, kind="stable")
+    runs = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+    return sorted(run.tolist() for run in runs if len(run) > 1)
 
 
 def _perceptual_hashes(thumbnails: Floats) -> NDArray[np.uint64]:
@@ -107,12 +107,3 @@ def _found(part: Floats, picture: Floats, top: int, left: int, limit: float) -> 
             if total <= limit:
                 return True
     return False
-
-
-def _groups(pairs: Sequence[tuple[int, int]], size: int) -> list[list[int]]:
-    """Put together what is linked by pairs."""
-    links = coo_array((np.ones(len(pairs), np.bool_), np.transpose(pairs)), shape=(size, size))
-    _, group = connected_components(links, directed=False)
-    order = np.argsort(group, kind="stable")
-    runs = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
-    return sorted([int(index) for index in run] for run in runs if len(run) > 1)

@@ -30,7 +30,8 @@ class Dataset(Sequence[Sample]):
         self.problems = tuple(problems)
         self._by_id = {sample.id: sample for sample in self.samples}
         if len(self._by_id) < len(self.samples):
-            raise InputError("", f"ids must be unique, but these stand twice: {', '.join(_repeated(self.samples))}")
+            twice = [id for id, times in Counter(self.ids).items() if times > 1]
+            raise InputError("", f"ids must be unique, but these stand twice: {', '.join(twice[:10])}")
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -102,7 +103,16 @@ class Dataset(Sequence[Sample]):
         path = Path(path)
         with atomic_write(path, "w") as file:
             for sample in self.samples:
-                json.dump(_to_record(sample, path.parent), file)
+                record: dict[str, Any] = {
+                    "id": sample.id,
+                    "image": Path(os.path.relpath(sample.image, path.parent)).as_posix(),
+                    "width": sample.width,
+                    "height": sample.height,
+                    "points": decimals(sample.points),
+                }
+                record |= {} if sample.split is None else {"split": sample.split}
+                record |= {"tags": dict(sample.tags)} if sample.tags else {}
+                json.dump(record, file)
                 file.write("\n")
         return path
 
@@ -126,23 +136,3 @@ def named(places: Iterable[Place]) -> dict[str, Place]:
         numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
         names[next(each for each in numbered if each not in names)] = place
     return names
-
-
-def _to_record(sample: Sample, folder: Path) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "id": sample.id,
-        "image": Path(os.path.relpath(sample.image, folder)).as_posix(),
-        "width": sample.width,
-        "height": sample.height,
-        "points": decimals(sample.points),
-    }
-    if sample.split is not None:
-        record["split"] = sample.split
-    if sample.tags:
-        record["tags"] = dict(sample.tags)
-    return record
-
-
-def _repeated(samples: Sequence[Sample]) -> list[str]:
-    counts = Counter(sample.id for sample in samples)
-    return [id for id, count in counts.items() if count > 1][:10]

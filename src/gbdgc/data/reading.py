@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -48,31 +48,35 @@ def load_dataset(
         of its top edge, or "centre".
     """
     path = Path(path)
-    _require_readable(path)
+    # Fail early where readers, which look for patterns of names, would see an empty folder.
+    with as_input_error(OSError, path, "cannot be read ({error})", "check who may read it"):
+        if path.is_dir():
+            next(path.iterdir(), None)
+        elif not path.exists():
+            raise InputError(path, "no such file or folder")
     if point not in ("head", "centre"):
         raise InputError("", f"the point of a box is 'head' or 'centre', not {point!r}")
     name = recognise(path) if format == "auto" else reader_named(format)
     problems: list[str] = []
-    entries = _of_split(_read_entries(path, name, problems), split, path)
+    entries = _read_entries(path, name, problems)
+    chosen = [entry for entry in entries if split is None or entry.split == split]
+    if split is not None and not chosen:
+        names = sorted({entry.split or "(no split)" for entry in entries})
+        raise InputError(path, f"no sample has the split {split!r}", f"there are: {', '.join(names)}")
+    samples: dict[str, Sample] = {}
     with ThreadPoolExecutor() as pool:
-        outcomes = pool.map(partial(_to_sample, max_pixels=max_pixels, point=point), entries)
-        samples = _collect(outcomes, problems)
+        for outcome in pool.map(partial(_to_sample, max_pixels=max_pixels, point=point), chosen):
+            if isinstance(outcome, list):
+                problems += outcome
+            elif (first := samples.setdefault(outcome.id, outcome)) is not outcome:
+                problems.append(f"{outcome.image}: its id {outcome.id!r} is already that of {first.image}")
     # For files and terminals: half characters as escapes.
     problems = [_HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], problem) for problem in problems]
     if problems and not (skip_bad and samples):
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
         advice = "nothing is left to use" if skip_bad else "mend these, or leave the bad pictures out (skip_bad)"
         raise InputError(path, f"{count} while reading it as {READERS[name].TITLE}:{list_problems(problems)}", advice)
-    return Dataset(samples, format=name, problems=problems)
-
-
-def _require_readable(path: Path) -> None:
-    """Fail early where readers, which look for patterns of names, would see an empty folder."""
-    with as_input_error(OSError, path, "cannot be read ({error})", "check who may read it"):
-        if path.is_dir():
-            next(path.iterdir(), None)
-        elif not path.exists():
-            raise InputError(path, "no such file or folder")
+    return Dataset(samples.values(), format=name, problems=problems)
 
 
 def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
@@ -91,16 +95,6 @@ def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:
     return entries
 
 
-def _of_split(entries: Sequence[Entry], split: str | None, path: Path) -> Sequence[Entry]:
-    if split is None:
-        return entries
-    chosen = [entry for entry in entries if entry.split == split]
-    if not chosen:
-        names = sorted({entry.split or "(no split)" for entry in entries})
-        raise InputError(path, f"no sample has the split {split!r}", f"there are: {', '.join(names)}")
-    return chosen
-
-
 def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[str]:
     """Open the picture's header and its labels; return the sample, or all that is wrong with it."""
     # JSON can spell half a character, as in "\\ud800": such a name could be written into no file.
@@ -115,16 +109,14 @@ def _to_sample(entry: Entry, max_pixels: int, point: BoxPoint) -> Sample | list[
     with noted_in(problems):
         size = image_size(entry.image, max_pixels=max_pixels)
         if entry.size is not None and entry.size != size:
-            problems.append(f"{entry.image}: {_wrong_size(size, entry.size)}")
+            advice = "use the picture that was labelled"
+            if entry.size == size[::-1]:
+                advice = "the labels ignore its EXIF rotation: label it upright"
+            sizes = "{} x {} pixels, but its labels are for {} x {}".format(*size, *entry.size)
+            problems.append(f"{entry.image}: {sizes}; {advice}")
     with noted_in(problems):
         points = None if entry.marks is None else _to_points(entry.marks(), entry.id, point)
     return problems or Sample(entry.id, entry.image, *size, points, entry.split, entry.tags)
-
-
-def _wrong_size(size: tuple[int, int], labelled: tuple[int, int]) -> str:
-    turned = labelled == size[::-1]
-    advice = "the labels ignore its EXIF rotation: label it upright" if turned else "use the picture that was labelled"
-    return "{} x {} pixels, but its labels are for {} x {}; ".format(*size, *labelled) + advice
 
 
 def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
@@ -147,19 +139,6 @@ def _to_points(marks: Any, id: str, point: BoxPoint) -> Points:
         count = f"{len(bad)} of {len(points)}"
         raise InputError(id, f"{count} points are NaN or infinite, the first is number {bad[0] + 1}")
     return points
-
-
-def _collect(outcomes: Iterable[Sample | list[str]], problems: list[str]) -> list[Sample]:
-    """Keep the samples with ids of their own; everything else is a problem."""
-    samples: dict[str, Sample] = {}
-    for outcome in outcomes:
-        if isinstance(outcome, list):
-            problems += outcome
-        elif outcome.id in samples:
-            problems.append(f"{outcome.image}: its id {outcome.id!r} is already that of {samples[outcome.id].image}")
-        else:
-            samples[outcome.id] = outcome
-    return list(samples.values())
 
 
 def list_problems(problems: Sequence[str]) -> str:

@@ -1,10 +1,9 @@
 import json
-from pathlib import Path
 
 import pytest
 
 from gbdgc.data import load_dataset
-from gbdgc.data.formats.coco import _split_of
+from gbdgc.data.formats import READERS
 from gbdgc.errors import InputError
 
 KEYPOINTS = ["nose", "left_eye", "right_eye", "left_ear", "right_ear", "left_shoulder"]
@@ -157,5 +156,8 @@ def test_two_images_of_one_id_are_refused_as_nobody_knows_whose_the_heads_are(co
         ("festival/evaluation.json", None),
     ],
 )
-def test_a_split_is_told_by_a_word_and_not_by_letters_within_one(path, split):
-    assert _split_of(Path(path)) == split
+def test_a_split_is_told_by_a_word_and_not_by_letters_within_one(tmp_path, path, split):
+    file = tmp_path / "data" / path
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"images": [{"id": 1, "file_name": "a.jpg"}]}))
+    assert [entry.split for entry in READERS["coco"].read(file, [])] == [split]

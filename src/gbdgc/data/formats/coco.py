@@ -27,11 +27,11 @@ from gbdgc.data.formats.entry import (
     listing,
     name_beneath,
     optional,
+    people_among,
     read_json,
     required,
     text_tags,
 )
-from gbdgc.data.formats.people import people_among
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.sample import decimals
 from gbdgc.errors import InputError, as_input_error, noted_in
@@ -40,6 +40,7 @@ from gbdgc.files import atomic_write
 TITLE = "COCO"
 
 _FIRST_KEY = re.compile(r'\s*\{\s*"(info|licenses|images|annotations|categories|type|videos)"')
+_SPLIT = re.compile(r"(?<![a-z])(train|val|test)(ing|id|idation)?(?![a-z])")
 _OUR_KEY = "gbdgc"
 _HEAD = ("head", "head_centre", "head_center")
 _FACE = ("nose", "left_eye", "right_eye", "left_ear", "right_ear")
@@ -143,7 +144,12 @@ def _read_file(file: Path, problems: list[str]) -> Iterator[Entry]:
         raise InputError(file, "not a JSON object with 'images' and 'annotations'")
     images = list(_records(content, "images", "id", file, problems))
     categories = list(_records(content, "categories", "id", file, problems))
-    keypoint_names = _people(categories, file)
+    people = people_among((str(category.get("name")) for category in categories), file)
+    keypoint_names = {
+        category["id"]: [str(name).lower() for name in optional(category, "keypoints", list, file) or ()]
+        for category in categories
+        if str(category.get("name")) in people
+    }
     by_image: dict[Any, list[dict[str, Any]]] = {image["id"]: [] for image in images}
     if len(by_image) < len(images):
         twice = [str(id) for id, times in Counter(image["id"] for image in images).items() if times > 1]
@@ -171,16 +177,6 @@ def _records(
             problems.append(f"{file}: number {position} of {key!r} has no {needed!r}")
 
 
-def _people(categories: list[dict[str, Any]], file: Path) -> dict[Any, list[str]]:
-    """The ids of the categories that are people, each with the names of its keypoints."""
-    wanted = people_among((str(category.get("name")) for category in categories), file)
-    return {
-        category["id"]: [str(name).lower() for name in optional(category, "keypoints", list, file) or ()]
-        for category in categories
-        if str(category.get("name")) in wanted
-    }
-
-
 def _category(annotation: Mapping[str, Any]) -> int | str | None:
     id = annotation.get("category_id")
     return id if isinstance(id, int | str) else None
@@ -195,34 +191,27 @@ def _entry(file: Path, image: Mapping[str, Any], marks: Any) -> Entry:
     width, height = (optional(image, side, int, where) for side in ("width", "height"))
     size = None if width is None or height is None else (width, height)
     if (ours := optional(image, _OUR_KEY, dict, where)) is None:
-        return Entry(name, picture, marks, size, _split_of(file))
+        # By a word in the file's name or else in its folder's, as in instances_val2017; "latest" is no test part.
+        found = (_SPLIT.search(part.lower()) for part in (file.stem, file.parent.name))
+        return Entry(name, picture, marks, size, next((word.group(1) for word in found if word), None))
     tags = optional(ours, "tags", dict, where) or {}
     split = optional(ours, "split", str, where)
     return Entry(required(ours, "id", str, where), picture, marks, size, split, text_tags(tags, where))
 
 
-def _split_of(file: Path) -> str | None:
-    """Go by a word in the file's name or else in its folder's, as in instances_val2017; "latest" is no test part."""
-    for name in (file.stem, file.parent.name):
-        if found := re.search(r"(?<![a-z])(train|val|test)(ing|id|idation)?(?![a-z])", name.lower()):
-            return found.group(1)
-    return None
-
-
 def _marks(annotations: list[dict[str, Any]], keypoint_names: Mapping[Any, list[str]], file: Path) -> list[list[Any]]:
-    return [_mark(annotation, keypoint_names.get(_category(annotation), []), file) for annotation in annotations]
-
-
-def _mark(annotation: Mapping[str, Any], names: list[str], file: Path) -> list[Any]:
-    where = f"{file}, annotation {annotation.get('id')}"
-    if annotation.get("iscrowd"):
-        raise InputError(where, "a crowd region (iscrowd) holds an unknown number of people", "leave its picture out")
-    if (head := _head(annotation.get("keypoints"), names, where)) is not None:
-        return [*head, 0, 0]
-    box = annotation.get("bbox")
-    if not isinstance(box, list) or len(box) != 4:
-        raise InputError(where, "neither a visible keypoint of the head nor a box of four numbers")
-    return box
+    marks = []
+    for annotation in annotations:
+        where = f"{file}, annotation {annotation.get('id')}"
+        if annotation.get("iscrowd"):
+            reason = "a crowd region (iscrowd) holds an unknown number of people"
+            raise InputError(where, reason, "leave its picture out")
+        head = _head(annotation.get("keypoints"), keypoint_names.get(_category(annotation), []), where)
+        box = annotation.get("bbox") if head is None else [*head, 0, 0]
+        if not isinstance(box, list) or len(box) != 4:
+            raise InputError(where, "neither a visible keypoint of the head nor a box of four numbers")
+        marks.append(box)
+    return marks
 
 
 def _head(keypoints: Any, names: list[str], where: str) -> list[float] | None:
@@ -239,6 +228,5 @@ def _head(keypoints: Any, names: list[str], where: str) -> list[float] | None:
     for group in (_HEAD, _FACE, _CROWN):
         found = [visible[position[name]] for name in group if position.get(name) in visible]
         if found:
-            x, y = np.mean(found, axis=0)
-            return [float(x), float(y)]
+            return list(np.mean(found, axis=0).tolist())
     return None

@@ -12,15 +12,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from gbdgc.data.formats.entry import (
-    Entry,
-    find_picture,
-    label_file_opening,
-    listing,
-    name_beneath,
-    only_file,
-    read_text,
-)
+from gbdgc.data.formats.entry import Entry, find_picture, label_files_in, name_beneath, only_file, read_text
 from gbdgc.data.manifest import Dataset
 from gbdgc.errors import InputError, as_input_error, noted_in
 from gbdgc.files import atomic_write, is_number
@@ -69,35 +61,14 @@ def write(dataset: Dataset, path: Path) -> None:
 
 def label_files(path: Path) -> list[Path]:
     """Return the CSVs of points directly in a folder."""
-    candidates = [path] if path.is_file() else listing(path) if path.is_dir() else []
-    return [file for file in candidates if file.suffix == ".csv" and _columns(_first_row(label_file_opening(file)))]
+    return label_files_in(path, ".csv", lambda opening: _columns(_first_row(opening)[0]))
 
 
-def _first_line(text: str) -> str:
-    return text[:_LONGEST_LINE].splitlines()[0] if text.strip() else ""
-
-
-def _first_row(text: str) -> list[str]:
-    first = _first_line(text)
-    return next(csv.reader([first], delimiter=_separator(first)), [])
-
-
-def _separator(line: str) -> str:
-    return max(",;\t", key=line.count)
-
-
-def _rows(file: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row with the line on which it ends; a quote that is never closed would swallow all that follows."""
-    table = csv.reader(StringIO(text), delimiter=_separator(_first_line(text)), strict=True)
-    begun = 1
-    try:
-        for row in table:
-            yield table.line_num, row
-            begun = table.line_num + 1
-    except csv.Error as error:
-        raise InputError(
-            f"{file}, line {begun}", f"not CSV from there on ({error})", "look for a quote that is not closed"
-        ) from error
+def _first_row(text: str) -> tuple[list[str], str]:
+    """The cells of the first line, and what separates them."""
+    line = text[:_LONGEST_LINE].splitlines()[0] if text.strip() else ""
+    separator = max(",;\t", key=line.count)
+    return next(csv.reader([line], delimiter=separator), []), separator
 
 
 def _columns(first: list[str]) -> dict[str, int] | None:
@@ -115,13 +86,21 @@ def _columns(first: list[str]) -> dict[str, int] | None:
 
 def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
     text = read_text(file)
-    first = _first_row(text)
+    first, separator = _first_row(text)
     columns = _columns(first)
     if columns is None:
         raise InputError(file, f"no columns image, x, y (its first row is {', '.join(first) or 'empty'})")
     has_header = not (is_number(first[columns["x"]]) or not first[columns["x"]].strip())
     pictures: dict[str, _Picture] = {}
-    for line, row in _rows(file, text):
+    table = csv.reader(StringIO(text), delimiter=separator, strict=True)
+    while True:
+        # A quote that is never closed would swallow all that follows.
+        where, reason = f"{file}, line {table.line_num + 1}", "not CSV from there on ({error})"
+        with as_input_error(csv.Error, where, reason, "look for a quote that is not closed"):
+            row = next(table, None)
+        if row is None:
+            return pictures
+        line = table.line_num
         if not any(cell.strip() for cell in row) or (has_header and line == 1):
             continue
         if len(row) <= max(columns.values()):
@@ -131,7 +110,6 @@ def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
         name = cells["image"]
         picture = pictures.setdefault(name, _Picture(cells.get("id") or name, cells.get("split") or None))
         picture.rows.append((line, cells["x"], cells["y"]))
-    return pictures
 
 
 def _points(picture: _Picture, file: Path) -> list[tuple[float, float]]:

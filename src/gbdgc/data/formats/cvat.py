@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, parse
 
-from gbdgc.data.formats.entry import Entry, find_picture, is_file, label_file_opening
-from gbdgc.data.formats.people import people_among
+from gbdgc.data.formats.entry import Entry, find_picture, is_file, label_file_opening, people_among
 from gbdgc.errors import InputError, as_input_error, noted_in
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _OTHER_SHAPES = frozenset({"polygon", "polyline", "ellipse", "cuboid", "mask", "
 
 def looks_like(path: Path) -> str | None:
     """Recognise an XML file whose root is <annotations>."""
-    file = _label_file(path)
+    file = path / "annotations.xml" if path.is_dir() else path
     if file.suffix == ".xml" and "<annotations>" in label_file_opening(file):
         return f"{file.name} with <annotations>"
     return None
@@ -33,25 +32,7 @@ def looks_like(path: Path) -> str | None:
 
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield the pictures of the file."""
-    file = _label_file(path)
-    root = _parse(file)
-    if root.find("track") is not None:
-        raise InputError(file, "this is an export for video", "export it as 'CVAT for images 1.1'")
-    images = root.findall("image")
-    people = people_among({shape.get("label", "") for image in images for shape in image if shape.tag != "tag"}, file)
-    for image in images:
-        name, subset = image.get("name", ""), image.get("subset")
-        with noted_in(problems), as_input_error(ValueError, file, f"the image {name!r} has no width and height"):
-            picture = find_picture(name, file.parent, (".", "images", f"images/{subset}" if subset else "images"), file)
-            size = (int(image.get("width", "")), int(image.get("height", "")))
-            yield Entry(name, picture, partial(_marks, image, people, file), size, subset.lower() if subset else None)
-
-
-def _label_file(path: Path) -> Path:
-    return path / "annotations.xml" if path.is_dir() else path
-
-
-def _parse(file: Path) -> "Element":
+    file = path / "annotations.xml" if path.is_dir() else path
     if not is_file(file):
         raise InputError(file, "no such file")
     unsafe, unread = "not XML that can be read safely ({error})", "cannot be read ({error})"
@@ -62,7 +43,16 @@ def _parse(file: Path) -> "Element":
         root = parse(str(file)).getroot()
     if root is None or root.tag != "annotations":
         raise InputError(file, "its root is not <annotations>")
-    return root
+    if root.find("track") is not None:
+        raise InputError(file, "this is an export for video", "export it as 'CVAT for images 1.1'")
+    images = root.findall("image")
+    people = people_among({shape.get("label", "") for image in images for shape in image if shape.tag != "tag"}, file)
+    for image in images:
+        name, subset = image.get("name", ""), image.get("subset")
+        with noted_in(problems), as_input_error(ValueError, file, f"the image {name!r} has no width and height"):
+            picture = find_picture(name, file.parent, (".", "images", f"images/{subset}" if subset else "images"), file)
+            size = (int(image.get("width", "")), int(image.get("height", "")))
+            yield Entry(name, picture, partial(_marks, image, people, file), size, subset.lower() if subset else None)
 
 
 def _marks(image: "Element", people: frozenset[str], file: Path) -> list[list[float]]:

@@ -13,6 +13,11 @@ from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import natural_order
 
 T = TypeVar("T")
+_HEADS = frozenset({"head", "heads", "face", "faces"})
+_PEOPLE = frozenset(
+    {"person", "persons", "people", "pedestrian", "pedestrians", "human", "humans", "crowd", "man", "men", "woman"}
+    | {"women", "child", "children", "boy", "girl", "adult", "rider"}
+)
 _JSON_NAMES: dict[type, str] = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
 
 Marks = Any
@@ -122,6 +127,12 @@ def label_file_opening(path: Path) -> str:
     return ""
 
 
+def label_files_in(path: Path, suffix: str, recognise: Callable[[str], object]) -> list[Path]:
+    """Return the file, or those directly in the folder, that have the suffix and are recognised by their opening."""
+    candidates = [path] if path.is_file() else listing(path) if path.is_dir() else []
+    return [file for file in candidates if file.suffix == suffix and recognise(label_file_opening(file))]
+
+
 def optional(record: Mapping[str, Any], key: str, kind: type[T], where: object) -> T | None:
     """Return a field of a JSON object, None where it is missing or null, and refuse it in another type."""
     value = record.get(key)
@@ -170,3 +181,19 @@ def parse_json(text: str, where: object) -> Any:
 def read_json(path: Path) -> Any:
     """Return the content of a JSON file."""
     return parse_json(read_text(path), path)
+
+
+def people_among(names: Iterable[str], source: Path) -> frozenset[str]:
+    """Return the names that stand for one person each.
+
+    The only name of a file, whatever it is. Of several: head or face where there is one, as a person with both a
+    head and a body marked counts once; else all that mean people.
+    """
+    known = frozenset(names)
+    for words in (_HEADS, _PEOPLE):
+        if found := frozenset(name for name in known if name.strip().lower() in words):
+            return found
+    if len(known) <= 1:
+        return known
+    advice = "give people the label 'head' or 'person'"
+    raise InputError(source, f"which of its labels are people? It has {', '.join(map(repr, sorted(known)))}", advice)

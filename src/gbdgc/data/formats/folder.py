@@ -24,18 +24,12 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
 
 
 def _pictures(path: Path, problems: list[str]) -> Iterator[Path]:
-    if path.is_file():
-        if _is_picture(path.name):
-            yield path
-        return
-
     def unreadable(error: OSError) -> None:
         problems.append(f"{error.filename}: this folder cannot be read ({error.strerror})")
 
-    for folder, subfolders, files in os.walk(path, onerror=unreadable):
+    walk = [(str(path.parent), list[str](), [path.name])] if path.is_file() else os.walk(path, onerror=unreadable)
+    for folder, subfolders, files in walk:
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
-        yield from (Path(folder, name) for name in files if _is_picture(name))
-
-
-def _is_picture(name: str) -> bool:
-    return not name.startswith(".") and Path(name).suffix.lower() in IMAGE_SUFFIXES
+        for name in files:
+            if not name.startswith(".") and Path(name).suffix.lower() in IMAGE_SUFFIXES:
+                yield Path(folder, name)

@@ -18,13 +18,12 @@ from gbdgc.data.formats.entry import (
     Entry,
     find_picture,
     is_file,
-    label_file_opening,
-    listing,
+    label_files_in,
     only_file,
     optional,
+    people_among,
     read_json,
 )
-from gbdgc.data.formats.people import people_among
 from gbdgc.data.images import IMAGE_SUFFIXES
 from gbdgc.errors import InputError, as_input_error, noted_in
 
@@ -38,13 +37,14 @@ _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
 
 def looks_like(path: Path) -> str | None:
     """Recognise a JSON list of tasks."""
-    files = _label_files(path)
+    files = label_files_in(path, ".json", _TASK.match)
     return f"{files[0].name}, a JSON list of tasks" if len(files) == 1 else None
 
 
 def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     """Yield one entry per task."""
-    file = path if path.is_file() else only_file(path, _label_files(path), ".json file with a list of tasks")
+    files = [path] if path.is_file() else label_files_in(path, ".json", _TASK.match)
+    file = only_file(path, files, ".json file with a list of tasks")
     tasks = read_json(file)
     if not isinstance(tasks, list):
         raise InputError(file, "not a list of tasks")
@@ -57,12 +57,9 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
     all_shapes = [shape for _, _, _, shapes in pictures for shape in shapes or ()]
     people = people_among({label for shape in all_shapes for label in _labels(shape)}, file)
     for where, name, image, shapes in pictures:
-        yield Entry(name, image, None if shapes is None else partial(_marks, shapes, people, where), _size(shapes))
-
-
-def _label_files(path: Path) -> list[Path]:
-    candidates = [path] if path.is_file() else listing(path) if path.is_dir() else []
-    return [file for file in candidates if file.suffix == ".json" and _TASK.match(label_file_opening(file))]
+        sizes = [(shape.get("original_width"), shape.get("original_height")) for shape in shapes or ()]
+        size = next(((w, h) for w, h in sizes if isinstance(w, int) and isinstance(h, int)), None)
+        yield Entry(name, image, None if shapes is None else partial(_marks, shapes, people, where), size)
 
 
 def _chosen_result(task: Mapping[str, Any], where: str) -> list[dict[str, Any]] | None:
@@ -88,33 +85,21 @@ def _labels(shape: Mapping[str, Any]) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else [""]
 
 
-def _size(shapes: list[dict[str, Any]] | None) -> tuple[int, int] | None:
-    for shape in shapes or ():
-        width, height = shape.get("original_width"), shape.get("original_height")
-        if isinstance(width, int) and isinstance(height, int):
-            return width, height
-    return None
-
-
 def _picture(task: Any, file: Path, where: str) -> tuple[str, Path]:
     """The name and the path of a task's picture."""
     data = task.get("data") if isinstance(task, dict) else None
     if not isinstance(data, dict):
         raise InputError(where, "no 'data'", "export the project as JSON, not as JSON-MIN")
-    served = next((_served_path(value) for value in data.values() if _is_picture(value)), None)
+    paths = (_served_path(value) for value in data.values() if isinstance(value, str))
+    served = next((path for path in paths if PurePosixPath(path).suffix.lower() in IMAGE_SUFFIXES), None)
     if served is None:
         raise InputError(where, "its data names no picture by a path or address that can be read")
     bare = PurePosixPath(served.replace("\\", "/")).name
-    names = (served, bare, _UPLOAD_PREFIX.sub("", bare))
-    for name in names:
+    for name in (served, bare, _UPLOAD_PREFIX.sub("", bare)):
         image = find_picture(name, file.parent, (".", "images", "upload"), file)
         if is_file(image):
             return name, image
     raise InputError(where, f"no picture {bare!r} in {file.parent} or its images/", "put the pictures there")
-
-
-def _is_picture(value: Any) -> bool:
-    return isinstance(value, str) and PurePosixPath(_served_path(value)).suffix.lower() in IMAGE_SUFFIXES
 
 
 def _served_path(url: str) -> str:

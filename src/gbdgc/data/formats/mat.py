@@ -59,7 +59,13 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(path, "no such label file")
     # Whatever a parser trips over: ValueError, KeyError, StopIteration, struct.error, zlib.error, h5py's own ...
     with as_input_error(Exception, path, "not a .mat file, or a damaged one ({error})", "copy it again"):
-        return _read_hdf5(path) if h5py.is_hdf5(path) else _read_version_5(path)
+        if not h5py.is_hdf5(path):
+            return _read_version_5(path)
+        with h5py.File(path, "r") as file:
+            # Each object takes one; links that double at each step would otherwise be followed 2, 4, 8, ... times.
+            allowance = iter(range(_MOST_ARRAYS))
+            members = {name: item for name, item in _members(file) if not name.startswith("#")}
+            return {name: _plain_hdf5(file, item, allowance) for name, item in members.items()}
 
 
 def _read_version_5(path: Path) -> dict[str, Any]:
@@ -136,13 +142,6 @@ def _array(data: memoryview, order: str, allowance: Iterator[int]) -> tuple[str,
         return name, None
     stored = numbers()
     return name, stored.astype(stored.dtype.newbyteorder("=")).reshape(shape, order="F")
-
-
-def _read_hdf5(path: Path) -> dict[str, Any]:
-    with h5py.File(path, "r") as file:
-        # Each object takes one; links that double at each step would otherwise be followed 2, 4, 8, ... times.
-        allowance = iter(range(_MOST_ARRAYS))
-        return {name: _plain_hdf5(file, item, allowance) for name, item in _members(file) if not name.startswith("#")}
 
 
 def _members(group: Any) -> Iterator[tuple[str, Any]]:

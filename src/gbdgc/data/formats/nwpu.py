@@ -39,15 +39,12 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
                 id, *tags = columns
                 with noted_in(problems):
                     image = beneath(path / "images", f"{id}.jpg", file)
-                    marks = _labels(path, id, split, file)
+                    mat = beneath(path / "mats", f"{id}.mat", file)
+                    json = beneath(path / "jsons", f"{id}.json", file)
+                    marks: Callable[[], Any] | None = partial(read_variable, mat, "annPoints")
+                    if not is_file(mat) and (split == "test" or is_file(json)):
+                        marks = partial(_read_points, json) if is_file(json) else None
                     yield Entry(id, image, marks, split=split, tags=dict(zip(_TAGS, tags, strict=False)))
-
-
-def _labels(path: Path, id: str, split: str, file: Path) -> Callable[[], Any] | None:
-    mat, json = beneath(path / "mats", f"{id}.mat", file), beneath(path / "jsons", f"{id}.json", file)
-    if is_file(mat) or (split != "test" and not is_file(json)):
-        return partial(read_variable, mat, "annPoints")
-    return partial(_read_points, json) if is_file(json) else None
 
 
 def _read_points(path: Path) -> Any:

@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from descriptors import draw_descriptors
-from gbdgc.domains.small_kmeans import lloyd, plus_plus, small_kmeans
+from gbdgc.domains.clustering import lloyd, plus_plus, small_kmeans
 
 
 @pytest.mark.parametrize("seed", range(5))

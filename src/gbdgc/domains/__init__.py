@@ -2,9 +2,8 @@
 
 from gbdgc.domains.alignment import align_labels
 from gbdgc.domains.balls import divide
-from gbdgc.domains.baselines import KMeansDomains, RandomDomains
+from gbdgc.domains.baselines import KMeansDomains, RandomDomains, SourceDomains
 from gbdgc.domains.discovery import GranularBallDomains
-from gbdgc.domains.known import SourceDomains
 from gbdgc.domains.partitions import PARTITIONS, Partition, build_partition
 from gbdgc.domains.quality import count_separation, stability
 from gbdgc.domains.tree import BallTree

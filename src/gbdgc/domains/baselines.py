@@ -1,4 +1,4 @@
-"""What balls have to beat: domains by K-means on the samples, and domains by lot. Same interface."""
+"""What balls have to beat: domains by K-means on the samples, by lot, and by the data set of each. Same interface."""
 
 from typing import Any, Self
 
@@ -9,10 +9,10 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 
 from gbdgc.domains import inputs
-from gbdgc.domains.alignment import name_domains
-from gbdgc.domains.clustering import cluster_distinct, one_thread
+from gbdgc.domains.clustering import cluster_distinct
+from gbdgc.domains.discovery import GranularBallDomains
 from gbdgc.domains.embedded import EmbeddedDomains, WarmStartDomains
-from gbdgc.domains.tree import Integers
+from gbdgc.errors import InputError
 
 
 class KMeansDomains(ClusterMixin, WarmStartDomains):
@@ -70,14 +70,54 @@ class RandomDomains(EmbeddedDomains):
         asked = inputs.count_domains(self.n_domains, len(table))
         found = min(asked, len(table))
         labels = check_random_state(self.random_state).permutation(len(table)).astype(np.int64) % found
-        with one_thread():
-            self._embed(table)
-        centers = np.stack([self.embedding_[labels == k].mean(axis=0) for k in range(found)])
-        self.labels_, self.domains_, self.domain_centers_ = name_domains(labels, centers, previous)
-        self.n_domains_ = found
         inputs.warn_if_fewer(found, asked)
-        return self
+        return self._adopt(table, labels, previous)
 
-    def fit_predict(self, X: ArrayLike, y: Any = None, **fit_arguments: Any) -> Integers:
-        """Draw the domains and return them."""
-        return self.fit(X, y, **fit_arguments).labels_
+
+class SourceDomains(EmbeddedDomains):
+    """The sources of the samples as their domains.
+
+    Parameters
+    ----------
+    balls : bool, default=False
+        Divide each source further by `GranularBallDomains`, into its share of ``n_domains``.
+    n_domains : int or "auto"
+        Used with ``balls`` only: the number over all sources together, at least one each.
+    n_components, random_state
+        As in `GranularBallDomains`, and so are the attributes.
+    """
+
+    def __init__(
+        self,
+        n_domains: int | str = "auto",
+        n_components: int | None = 256,
+        balls: bool = False,
+        random_state: int | RandomState | None = 0,
+    ) -> None:
+        self.n_domains = n_domains
+        self.n_components = n_components
+        self.balls = balls
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, previous_labels: ArrayLike | None = None) -> Self:
+        """Take the source of each sample from ``y``, any kind of label; without it all are of one source."""
+        table = inputs.check_descriptors(self, X)
+        previous = inputs.check_previous(previous_labels, len(table))
+        given = np.zeros(len(table)) if y is None else np.asarray(y)
+        if given.shape != (len(table),):
+            raise InputError("", f"y has shape {given.shape} for {len(table)} samples", "give a source per sample")
+        names, sources = np.unique(given, return_inverse=True)
+        if not self.balls:
+            return self._adopt(table, sources, previous)
+        # Domains of the balls within each source, numbered over all of them.
+        share = max(1, inputs.count_domains(self.n_domains, len(table)) // len(names))
+        labels = np.empty(len(table), dtype=np.int64)
+        used = 0
+        for source in range(len(names)):
+            members = np.flatnonzero(sources == source)
+            own = GranularBallDomains(
+                n_domains=min(share, len(members)), n_components=self.n_components, random_state=self.random_state
+            ).fit(table[members])
+            labels[members] = own.labels_ + used
+            used += own.n_domains_
+        return self._adopt(table, labels, previous)

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbdgc.domains import inputs, stable
 from gbdgc.domains.balls import DivisionRules, divide
-from gbdgc.domains.clustering import Clusters, cluster_distinct, nearest, one_thread
+from gbdgc.domains.clustering import Clusters, cluster_distinct, nearest, one_thread, small_kmeans
 from gbdgc.domains.embedded import WarmStartDomains
-from gbdgc.domains.small_kmeans import small_kmeans
 from gbdgc.domains.tree import Ball, BallTree, Floats, Integers
 from gbdgc.errors import GbdgcWarning
 

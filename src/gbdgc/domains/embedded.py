@@ -46,11 +46,25 @@ class EmbeddedDomains(BaseEstimator):
             Z = self._reduction(table)
             return Z if self._normalization is None else self._normalization(Z)
 
+    def fit_predict(self, X: ArrayLike, y: Any = None, **fit_arguments: Any) -> Integers:
+        """Find the domains and return them."""
+        labels: Integers = self.fit(X, y, **fit_arguments).labels_
+        return labels
+
     def _embed(self, table: Floats, overwrite: bool = False) -> None:
         """Choose the axes and put the descriptors on them, where they are or elsewhere."""
         self._reduction = fit_reduction(table, inputs.check_components(self.n_components), in_chunks=overwrite)
         self._normalization = None
         self.embedding_ = self._reduction.in_place(table) if overwrite else self._reduction(table)
+
+    def _adopt(self, table: Floats, labels: Integers, previous: Integers | None) -> Self:
+        """Take labels 0 .. K-1 that were not found in the descriptors as the domains."""
+        with one_thread():
+            self._embed(table)
+        centers = np.stack([self.embedding_[labels == k].mean(axis=0) for k in range(labels.max() + 1)])
+        self.labels_, self.domains_, self.domain_centers_ = name_domains(labels, centers, previous)
+        self.n_domains_ = len(centers)
+        return self
 
 
 class WarmStartDomains(EmbeddedDomains):
@@ -82,21 +96,16 @@ class WarmStartDomains(EmbeddedDomains):
         asked = inputs.count_domains(self.n_domains, len(table))
         random_state = check_random_state(self.random_state)
         with one_thread():
+            self._embed(table, overwrite)
             if self.mode == "stable":
-                self._embed_averaged(table, previous)
+                past = None if previous is None else getattr(self, "memory_", None)
+                self._normalization, self.memory_ = stable.average_with_past(self.embedding_, past)
+                self.embedding_ = self.memory_["descriptors"]
                 found = find(self.embedding_, asked, random_state)
                 partition = stable.refine(self.embedding_, found.centers, previous)
             else:
-                self._embed(table, overwrite)
                 found = find(self.embedding_, asked, random_state)
                 partition = name_domains(found.labels, found.centers, previous)
         self.labels_, self.domains_, self.domain_centers_ = partition
         self.n_domains_ = len(self.domains_)
         return asked
-
-    def _embed_averaged(self, table: Floats, previous: Integers | None) -> None:
-        """Do as `_embed`, then average with what earlier epochs saw, if there were any."""
-        self._embed(table)
-        past = None if previous is None else getattr(self, "memory_", None)
-        self._normalization, self.memory_ = stable.average_with_past(self.embedding_, past)
-        self.embedding_ = self.memory_["descriptors"]

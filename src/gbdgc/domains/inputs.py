@@ -28,36 +28,22 @@ def check_descriptors(estimator: BaseEstimator, X: Any, reset: bool = True, over
     table: Floats = validate_data(estimator, X, reset=reset, ensure_all_finite=False, **wanted)
     with np.errstate(over="ignore", invalid="ignore"):
         total = table.sum(dtype=np.float64)
-    if not np.isfinite(total):  # one fast pass; only a sum that is not finite needs a closer look
-        _require_finite(table)
-    if reset:
-        _require_moderate(table)
-    return table
-
-
-def _require_finite(table: Floats) -> None:
-    """Raise for the first bad row, if there is one."""
-    finite = np.isfinite(table).all(axis=1)
-    if not finite.all():
+    # One fast pass; only a sum that is not finite needs a closer look.
+    if not np.isfinite(total) and not (finite := np.isfinite(table).all(axis=1)).all():
         row = int(np.argmin(finite))
         column = int(np.argmin(np.isfinite(table[row])))
         what = "NaN" if np.isnan(table[row, column]) else "inf"
-        raise InputError(
-            "",
-            f"row {row}, column {column} is {what} ({len(table) - finite.sum()} of {len(table)} rows hold NaN or inf)",
-            "leave these rows out or fill them in",
-        )
-
-
-def _require_moderate(table: Floats) -> None:
-    """Raise where squared distances would overflow, or vanish between rows that differ."""
-    low, high = extremes(table)
-    with np.errstate(over="ignore"):
-        extent = float((high - low).max())
-    if extent > 0 and not 1 / EXTREME < extent < EXTREME:
-        raise InputError(
-            "", f"the descriptors spread over {extent:.0e}, whose square no number holds", "scale them first"
-        )
+        share = f"{len(table) - finite.sum()} of {len(table)} rows hold NaN or inf"
+        raise InputError("", f"row {row}, column {column} is {what} ({share})", "leave these rows out or fill them in")
+    if reset:
+        # Squared distances would overflow, or vanish between rows that differ.
+        low, high = extremes(table)
+        with np.errstate(over="ignore"):
+            extent = float((high - low).max())
+        if extent > 0 and not 1 / EXTREME < extent < EXTREME:
+            reason = f"the descriptors spread over {extent:.0e}, whose square no number holds"
+            raise InputError("", reason, "scale them first")
+    return table
 
 
 def count_domains(n_domains: int | str, n_samples: int) -> int:
@@ -68,22 +54,17 @@ def count_domains(n_domains: int | str, n_samples: int) -> int:
     if wanted is None or wanted < 1:
         raise InputError("", f"n_domains is {n_domains!r}", "give 'auto' or a whole number of at least 1")
     if wanted > n_samples:
-        raise InputError(
-            "", f"n_domains={wanted} is more than there are samples (n_samples={n_samples})", "ask for fewer"
-        )
+        reason = f"n_domains={wanted} is more than there are samples (n_samples={n_samples})"
+        raise InputError("", reason, "ask for fewer")
     return wanted
 
 
 def check_components(n_components: int | None) -> int | None:
     """Return the number of PCA axes to keep at most, or None for no PCA."""
-    if n_components is None:
-        return None
-    wanted = _whole(n_components)
-    if wanted is None or wanted < 1:
-        raise InputError(
-            "", f"n_components is {n_components!r}", "give a whole number of at least 1, or None for no PCA"
-        )
-    return wanted
+    if n_components is not None and ((wanted := _whole(n_components)) is None or wanted < 1):
+        advice = "give a whole number of at least 1, or None for no PCA"
+        raise InputError("", f"n_components is {n_components!r}", advice)
+    return n_components
 
 
 def _whole(value: object) -> int | None:

@@ -7,9 +7,8 @@ from typing import Any, Protocol, Self
 
 from numpy.typing import ArrayLike
 
-from gbdgc.domains.baselines import KMeansDomains, RandomDomains
+from gbdgc.domains.baselines import KMeansDomains, RandomDomains, SourceDomains
 from gbdgc.domains.discovery import GranularBallDomains
-from gbdgc.domains.known import SourceDomains
 from gbdgc.domains.tree import Floats, Integers
 
 

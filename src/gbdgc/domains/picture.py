@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
@@ -27,14 +26,41 @@ def draw_domains(embedding: Floats, labels: Integers, balls: Sequence[Ball] = ()
     axes = figure.add_subplot()
     names = np.unique(labels)
     colour = {int(name): PALETTE[index % len(PALETTE)] for index, name in enumerate(names)}
-    _draw_balls(axes, plane, balls, colour)
+    # Faint discs under the dots, large ones first.
+    discs = [(*disc_around(plane[ball.members]), colour[ball.domain]) for ball in balls if ball.size > 1]
+    discs.sort(key=lambda disc: -disc[1])
+    circles = [Circle((center[0], center[1]), radius) for center, radius, _ in discs]
+    edges = [edge for *_, edge in discs]
+    axes.add_collection(PatchCollection(circles, facecolors=edges, edgecolors="none", alpha=0.05, zorder=0))
+    axes.add_collection(PatchCollection(circles, facecolors="none", edgecolors=edges, alpha=0.45, linewidths=0.7))
     dot = float(np.clip(9000 / len(plane), 1.5, 22))
     for name in names:
         members = plane[labels == name]
         text = f"domain {name}   {len(members):,} ({len(members) / len(plane):.0%})"
         x, y = members.T
         axes.scatter(x, y, s=dot, color=colour[int(name)], linewidths=0, alpha=0.85, label=text)
-    _frame(axes, plane, shares, title, scale=float(np.sqrt(40 / dot)))
+    # Equal scales, quiet axes, and a view that a few far outliers do not shrink.
+    low, high = np.quantile(plane, [0.002, 0.998], axis=0)
+    middle, half = (low + high) / 2, 0.6 * float((high - low).max()) or 1.0
+    axes.set_xlim(middle[0] - half, middle[0] + half)
+    axes.set_ylim(middle[1] - half, middle[1] + half)
+    axes.set_aspect("equal")
+    axes.set_xlabel(f"first axis, {shares[0]:.0%} of the variance", color="#555555")
+    axes.set_ylabel(f"second axis, {shares[1]:.0%}", color="#555555")
+    axes.tick_params(colors="#999999", length=0, labelsize=8)
+    axes.grid(color="#EEEEEE", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+    axes.set_title(title, loc="left", fontsize=12, color="#222222", pad=12, parse_math=False)
+    # Dots are small where there are many samples, those of the legend never.
+    axes.legend(
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1),
+        frameon=False,
+        fontsize=9,
+        handletextpad=0.3,
+        markerscale=float(np.sqrt(40 / dot)),
+    )
     return figure
 
 
@@ -52,37 +78,3 @@ def _plane(embedding: Floats) -> tuple[Floats, Floats]:
     if plane.shape[1] == 1:
         plane, shares = np.column_stack([plane, np.zeros(len(plane))]), np.append(shares, 0.0)
     return plane, shares
-
-
-def _draw_balls(axes: Axes, plane: Floats, balls: Sequence[Ball], colour: dict[int, str]) -> None:
-    """Faint discs under the dots, large ones first."""
-    seen = []
-    for ball in balls:
-        if ball.size > 1:
-            center, radius = disc_around(plane[ball.members])
-            seen.append((radius, (center[0], center[1]), colour[ball.domain]))
-    seen.sort(key=lambda entry: -entry[0])
-    discs = [Circle(center, radius) for radius, center, _ in seen]
-    colours = [edge for *_, edge in seen]
-    axes.add_collection(PatchCollection(discs, facecolors=colours, edgecolors="none", alpha=0.05, zorder=0))
-    axes.add_collection(PatchCollection(discs, facecolors="none", edgecolors=colours, alpha=0.45, linewidths=0.7))
-
-
-def _frame(axes: Axes, plane: Floats, shares: Floats, title: str, scale: float) -> None:
-    """Equal scales, quiet axes, and a view that a few far outliers do not shrink."""
-    low, high = np.quantile(plane, [0.002, 0.998], axis=0)
-    middle, half = (low + high) / 2, 0.6 * float((high - low).max()) or 1.0
-    axes.set_xlim(middle[0] - half, middle[0] + half)
-    axes.set_ylim(middle[1] - half, middle[1] + half)
-    axes.set_aspect("equal")
-    axes.set_xlabel(f"first axis, {shares[0]:.0%} of the variance", color="#555555")
-    axes.set_ylabel(f"second axis, {shares[1]:.0%}", color="#555555")
-    axes.tick_params(colors="#999999", length=0, labelsize=8)
-    axes.grid(color="#EEEEEE", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[:].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=12, color="#222222", pad=12, parse_math=False)
-    # Dots are small where there are many samples, those of the legend never.
-    axes.legend(
-        loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=9, handletextpad=0.3, markerscale=scale
-    )

@@ -17,8 +17,7 @@ from numpy.random import RandomState
 from scipy.spatial.distance import cdist
 
 from gbdgc.domains.alignment import NamedClusters, matching_names, name_domains
-from gbdgc.domains.clustering import Clusters
-from gbdgc.domains.small_kmeans import small_kmeans
+from gbdgc.domains.clustering import Clusters, small_kmeans
 from gbdgc.domains.tree import BallTree, Floats, Integers
 from gbdgc.errors import InputError
 

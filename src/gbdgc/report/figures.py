@@ -71,9 +71,10 @@ def agreement(rows: Sequence[Row]) -> Markup:
     return plot.markup()
 
 
-def domain_map(plane: NDArray[np.float32], ids: Sequence[str], labels: Sequence[int], tree: BallTree | None) -> Markup:
+def domain_map(cloud: NDArray[np.float32], ids: Sequence[str], labels: Sequence[int], tree: BallTree | None) -> Markup:
     """Draw the training pictures on the two main axes, and the balls of each depth of the division in a group."""
-    low, high = (np.quantile(plane, share, axis=0) for share in (0.0, 1.0))
+    plane = cloud[:, :2] if cloud.shape[1] > 1 else np.column_stack([cloud, np.zeros(len(cloud), dtype=np.float32)])
+    low, high = plane.min(axis=0), plane.max(axis=0)
     middle, half = (low + high) / 2, 0.54 * (high - low).clip(1e-6)
     # One unit is as long on both axes: balls are round.
     width, height = 720.0, 560.0
@@ -87,9 +88,15 @@ def domain_map(plane: NDArray[np.float32], ids: Sequence[str], labels: Sequence[
         height=height,
         margins=Margins(0, 0, 0, 0),
     )
-    names = np.asarray(labels)
-    if tree is not None:
-        _draw_balls(plot, plane, names, tree, unit)
+    for depth in range(0 if tree is None else int(tree.depth.max()) + 1):
+        assert tree is not None
+        balls = tree_level(tree, depth)
+        level = plot.add("g", class_="balls", data_depth=depth, data_balls=len(balls))
+        for members in (tree.members(ball) for ball in balls if tree.size[ball] > 1):
+            center, radius = disc_around(plane[members])
+            most = int(np.bincount(np.asarray(labels)[members]).argmax())
+            cx, cy = plot.px(center[0]), plot.py(center[1])
+            plot.add("circle", level, cx=cx, cy=cy, r=radius / unit, class_=f"ball {colour(most)}")
     dots = plot.add("g", class_="dots")
     for id, (x, y), label in zip(ids, plane, labels, strict=True):
         dot = plot.add("circle", dots, cx=plot.px(x), cy=plot.py(y), r=3.6, class_=f"dot {colour(label)}")
@@ -101,18 +108,6 @@ def tree_level(tree: BallTree, depth: int) -> list[int]:
     """Return the balls at one depth of the division: those made there, and those above that were not split."""
     final = tree.children[:, 0] < 0
     return [int(ball) for ball in np.flatnonzero((tree.depth == depth) | ((tree.depth < depth) & final))]
-
-
-def _draw_balls(plot: Plot, plane: NDArray[np.float32], labels: NDArray[np.int64], tree: BallTree, unit: float) -> None:
-    """Draw the balls of each depth as discs about their members as these lie in the plane."""
-    for depth in range(int(tree.depth.max()) + 1):
-        balls = tree_level(tree, depth)
-        level = plot.add("g", class_="balls", data_depth=depth, data_balls=len(balls))
-        for members in (tree.members(ball) for ball in balls if tree.size[ball] > 1):
-            center, radius = disc_around(plane[members])
-            most = int(np.bincount(labels[members]).argmax())
-            cx, cy = plot.px(center[0]), plot.py(center[1])
-            plot.add("circle", level, cx=cx, cy=cy, r=radius / unit, class_=f"ball {colour(most)}")
 
 
 def histogram(counts: Sequence[int], edges: Sequence[float], tallest: int, domain: int) -> Markup:

@@ -22,28 +22,23 @@ class Scale:
 
     def share(self, value: float) -> float:
         """Return where a value lies between the two ends, 0 to 1."""
-        low, high, at = (self._bend(v) for v in (self.low, self.high, value))
+        low, high, at = self.low, self.high, value
+        if self.log:
+            low, high, at = (math.asinh(each / (2 * _SYMLOG_STEP)) for each in (low, high, at))
         return (at - low) / (high - low) if high > low else 0.5
 
     def ticks(self, about: int = 5) -> list[float]:
         """Return round values inside the axis."""
         if not self.log:
-            return self._round_ticks(about)
+            raw = (self.high - self.low) / about or 1.0
+            unit = 10 ** math.floor(math.log10(raw))
+            step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= raw * 0.999)
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            return [number * step for number in range(first, last + 1)]
         # Decades alone where there are many of them.
         steps = (1, 2, 5) if self.high < 1000 else (1,)
         grown = [0.0, *(step * 10.0**power for power in range(9) for step in steps)]
         return [tick for tick in grown if self.low <= tick <= self.high]
-
-    def _round_ticks(self, about: int) -> list[float]:
-        raw = (self.high - self.low) / about or 1.0
-        unit = 10 ** math.floor(math.log10(raw))
-        step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= raw * 0.999)
-        first = math.ceil(self.low / step - 1e-9)
-        last = math.floor(self.high / step + 1e-9)
-        return [number * step for number in range(first, last + 1)]
-
-    def _bend(self, value: float) -> float:
-        return math.asinh(value / (2 * _SYMLOG_STEP)) if self.log else value
 
 
 class Margins(NamedTuple):

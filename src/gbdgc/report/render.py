@@ -83,7 +83,13 @@ def _content(training: Training, found: list[CountedDataset], thumbnail_bytes: i
         "agreement": figures.agreement(rows) if rows else None,
         "shown_domains": sorted({row.domain for row in rows if row.domain is not None}),
         "by_density": {evaluation.data: evaluation.errors["by_density"] for evaluation in found},
-        "by_domain": {evaluation.data: _by_domain(evaluation.rows) for evaluation in found},
+        "by_domain": {
+            evaluation.data: {
+                name: errors([row for row in evaluation.rows if row.domain == name])
+                for name in sorted({row.domain for row in evaluation.rows if row.domain is not None})
+            }
+            for evaluation in found
+        },
         "worst": [shown[_key(row)] for row in worst if _key(row) in shown],
         "qualitative": [shown[_key(row)] for row in spread if _key(row) in shown],
         "curves": _curves(training),
@@ -120,11 +126,6 @@ def _panels(rows: Collection[Row], album: Album, training: Training) -> dict[Key
     counter = Counter.load(training.folder)
     drawn = (draw_panel(row, album, counter, _PANEL_SIDE) for row in track(rows, "counting some pictures again"))
     return {_key(panel.row): panel for panel in drawn if panel is not None}
-
-
-def _by_domain(rows: Sequence[Row]) -> dict[int, Any]:
-    names = sorted({row.domain for row in rows if row.domain is not None})
-    return {name: errors([row for row in rows if row.domain == name]) for name in names}
 
 
 def _matrix(training: Training, found: list[CountedDataset]) -> dict[str, Any] | None:

@@ -25,8 +25,6 @@ METHODS = {"gbdgc": "gbdgc", "erm": "plain regression"}
 TRAIN, TEST = 60, 12
 """Pictures of the source, and of each unseen target."""
 
-Errors = dict[str, dict[str, float]]
-
 
 def main() -> None:
     """Draw, train, count, compare."""
@@ -34,10 +32,21 @@ def main() -> None:
     folder = new_run_folder("demo", "crowds")
     data = draw_demo(folder / "data", train=TRAIN, test=TEST)
     runs = {method: train_one(method, data / "source", folder / method) for method in METHODS}
-    stdout.print(comparison({method: errors_of(run, data / "targets") for method, run in runs.items()}))
-    stdout.print(
-        f"latent domains found in the source against the drawn truth: ARI {domain_agreement(runs['gbdgc']):.2f}"
-    )
+    errors = {}
+    for method, run in runs.items():
+        done = evaluate(run.best, sorted((data / "targets").iterdir()), out=run.folder / "eval").summary["data"]
+        held_out = min((record["validation"] for record in run.metrics), key=lambda found: found["mae"])
+        unseen = {
+            f"unseen {name}": {key: found[key]["value"] for key in ("mae", "rmse")} for name, found in done.items()
+        }
+        errors[method] = {"source, held out": held_out} | unseen
+    table = Table("counted", *(f"{METHODS[method]}: MAE / RMSE" for method in errors))
+    for place in errors["gbdgc"]:
+        table.add_row(place, *(f"{own[place]['mae']:.1f} / {own[place]['rmse']:.1f}" for own in errors.values()))
+    stdout.print(table)
+    found, drawn = runs["gbdgc"].domains[-1], load_dataset(data / "source")
+    agreement = adjusted_rand_score([drawn.by_id(id).tags["domain"] for id in found], list(found.values()))
+    stdout.print(f"latent domains found in the source against the drawn truth: ARI {agreement:.2f}")
     stdout.print("models chosen on the held-out part of the source; no target was looked at before this table")
     stdout.print(f"report: {write_report(runs['gbdgc'].folder)}", soft_wrap=True, markup=False)
     stdout.print(f"run: {folder}", soft_wrap=True, markup=False)
@@ -56,29 +65,6 @@ def train_one(method: str, source: Path, folder: Path) -> TrainingRun:
     if not run.finished:
         sys.exit(130)
     return run
-
-
-def errors_of(run: TrainingRun, targets: Path) -> Errors:
-    """Return the errors on the held-out part of the source and on each unseen target."""
-    kept = min((record["validation"] for record in run.metrics), key=lambda errors: errors["mae"])
-    done = evaluate(run.best, sorted(targets.iterdir()), out=run.folder / "eval")
-    unseen = {name: {"mae": e["mae"]["value"], "rmse": e["rmse"]["value"]} for name, e in done.summary["data"].items()}
-    return {"source, held out": kept} | {f"unseen {name}": errors for name, errors in unseen.items()}
-
-
-def comparison(errors: dict[str, Errors]) -> Table:
-    """Put the methods side by side."""
-    table = Table("counted", *(f"{METHODS[method]}: MAE / RMSE" for method in errors))
-    for place in next(iter(errors.values())):
-        table.add_row(place, *(f"{own[place]['mae']:.1f} / {own[place]['rmse']:.1f}" for own in errors.values()))
-    return table
-
-
-def domain_agreement(run: TrainingRun) -> float:
-    """Return the adjusted Rand index of the last pseudo-domains to the domains that were drawn."""
-    found = run.domains[-1]
-    source = load_dataset(run.folder.parent / "data" / "source")
-    return float(adjusted_rand_score([source.by_id(id).tags["domain"] for id in found], list(found.values())))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from gbdgc.errors import InputError
 
 _SECONDS_BETWEEN_CHECKS = 0.05
 _BYTES_PER_PIXEL, _SPARE_BYTES = 32, 300_000_000
-"""The address space that decoding may take: a picture of the most pixels is there in several forms at one time."""
+"""Decoding may take so much address space beyond what the process has: a picture is there in several forms at once."""
 
 
 class Decoded(NamedTuple):
@@ -76,18 +76,14 @@ class Decoder:
             return decoded
         except InputError:
             raise
-        except (EOFError, OSError) as error:
-            self._replace()
-            step = "save it anew by another program"
-            raise InputError("the picture", "the decoder broke down over it", step) from error
-        except BaseException:
-            self._replace()
+        except BaseException as error:
+            # End the process and start another at once, so that the next picture finds it ready.
+            self.close()
+            self.start()
+            if isinstance(error, EOFError | OSError):
+                step = "save it anew by another program"
+                raise InputError("the picture", "the decoder broke down over it", step) from error
             raise
-
-    def _replace(self) -> None:
-        """End the process and start another at once, so that the next picture finds it ready."""
-        self.close()
-        self.start()
 
     def close(self) -> None:
         """End the process, at whatever it is."""
@@ -105,7 +101,12 @@ def serve(descriptor: int, max_pixels: int, reduce_to: int | None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # a stop of the service lets it finish what it has
     raise_pillow_limit(max_pixels)
-    _limit_memory(_SPARE_BYTES + _BYTES_PER_PIXEL * max_pixels)
+    if sys.platform.startswith("linux"):
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * os.sysconf("SC_PAGE_SIZE") + _SPARE_BYTES + _BYTES_PER_PIXEL * max_pixels
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     while True:
         try:
             content = connection.recv_bytes()
@@ -120,13 +121,3 @@ def serve(descriptor: int, max_pixels: int, reduce_to: int | None) -> None:
         connection.send((image.shape, size))
         connection.send_bytes(np.ascontiguousarray(image).data.cast("B"))
         del content, image
-
-
-def _limit_memory(further: int) -> None:
-    """Refuse this process more address space than it has now and so much beyond, where the system can."""
-    if sys.platform.startswith("linux"):
-        import resource
-
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        most = pages * os.sysconf("SC_PAGE_SIZE") + further
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -6,7 +6,7 @@ The encoder computes what the public ImageNet weights were trained with: TensorF
 epsilon 1e-3, pixels scaled by mean 127 and deviation 128.
 """
 
-from typing import NamedTuple, Self
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -16,25 +16,9 @@ from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
 from gbdgc.models.depthwise import depthwise
 from gbdgc.models.mixing import Mixing, mix_statistics
 
-
-class _Stage(NamedTuple):
-    """A run of blocks: the first has the stride and changes the channels, the others keep both."""
-
-    blocks: int
-    kernel: int
-    stride: int
-    expansion: int
-    channels: int
-
-
 _STEM_CHANNELS = 32
-_STAGES = (
-    _Stage(blocks=1, kernel=3, stride=1, expansion=1, channels=16),
-    _Stage(blocks=2, kernel=3, stride=2, expansion=6, channels=24),
-    _Stage(blocks=2, kernel=5, stride=2, expansion=6, channels=40),
-    _Stage(blocks=3, kernel=3, stride=2, expansion=6, channels=80),
-    _Stage(blocks=3, kernel=5, stride=1, expansion=6, channels=112),
-)
+_STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112))
+"""Blocks, kernel, stride, expansion, channels: the first block has the stride and changes the channels."""
 _LEVELS = (2, 4, 10)  # the blocks after which strides 4, 8 and 16 are as deep as they get
 _MIXED = (0, 2)  # the blocks after which styles are mixed: shallow, and frozen in the presets, so it costs little
 _CHANNELS = (24, 40, 112)
@@ -55,11 +39,10 @@ class LiteEncoder(nn.Module):
         self.stem = _Convolution(3, _STEM_CHANNELS, kernel=3, stride=2)
         blocks: list[nn.Module] = []
         channels = _STEM_CHANNELS
-        for stage in _STAGES:
-            for position in range(stage.blocks):
-                stride = stage.stride if position == 0 else 1
-                blocks.append(_Block(channels, stage.channels, stage.kernel, stride, stage.expansion))
-                channels = stage.channels
+        for number, kernel, stride, expansion, width in _STAGES:
+            for position in range(number):
+                blocks.append(_Block(channels, width, kernel, 1 if position else stride, expansion))
+                channels = width
         self.blocks = nn.ModuleList(blocks)
         # Every network here takes pixels normalised by ImageNet's mean and deviation; these weights were trained
         # with others. The difference is one multiplication and addition a channel.

@@ -79,7 +79,8 @@ class Network(nn.Module):
         recoded_BDhw = semantic_BDhw if self.codebook is None else self.codebook(semantic_BDhw)
         raw_B1hw = self.head(recoded_BDhw)
         occupancy = None if self.occupancy is None else self.occupancy(features.context)
-        positive_B1hw = _straight_through_relu(raw_B1hw) if self.training else functional.relu(raw_B1hw)
+        relu = _StraightThroughReLU.apply if self.training else functional.relu
+        positive_B1hw = relu(raw_B1hw)
         density = self.to_cells(positive_B1hw, occupancy)
         return Output(density, occupancy, semantic_BDhw, recoded_BDhw, style_BDhw, features.encoder, self.backbone.cell)
 
@@ -179,11 +180,6 @@ class _StraightThroughReLU(torch.autograd.Function):
         return torch.where(positive, gradient, gradient.clamp_max(0))
 
 
-def _straight_through_relu(raw: Tensor) -> Tensor:
-    density: Tensor = _StraightThroughReLU.apply(raw)  # type: ignore[no-untyped-call]
-    return density
-
-
 def build_network(
     backbone: str = "compact",
     *,
@@ -209,7 +205,13 @@ def build_network(
     """
     if backbone not in BACKBONES:
         raise InputError(f"backbone {backbone!r}", "there is no such network", f"choose one of {', '.join(BACKBONES)}")
-    body = _build_backbone(backbone, backbone_options)
+    options = {option: value for option, value in backbone_options.items() if value is not None}
+    known = inspect.signature(BACKBONES[backbone]).parameters
+    if unknown := sorted(options.keys() - known.keys()):
+        reason = f"{backbone} has no such option (there are: {', '.join(known) or 'none'})"
+        advice = f"correct it, or take it out of a preset by model.options.{unknown[0]}=null"
+        raise InputError(f"model.options.{unknown[0]}", reason, advice)
+    body = BACKBONES[backbone](**options)
     if pretrained is False:
         body.requires_grad_(True)  # random weights are there to be learnt, whatever is to be kept of good ones
     elif isinstance(pretrained, Mapping):
@@ -226,17 +228,6 @@ def build_network(
     )
     nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     return network
-
-
-def _build_backbone(name: str, options: Mapping[str, object]) -> Backbone:
-    build = BACKBONES[name]
-    given = {option: value for option, value in options.items() if value is not None}
-    known = inspect.signature(build).parameters
-    if unknown := sorted(given.keys() - known.keys()):
-        there = ", ".join(known) or "none"
-        advice = f"correct it, or take it out of a preset by model.options.{unknown[0]}=null"
-        raise InputError(f"model.options.{unknown[0]}", f"{name} has no such option (there are: {there})", advice)
-    return build(**given)
 
 
 def _projection(inputs: int, dim: int, dropout: float) -> nn.Sequential:

@@ -59,20 +59,14 @@ def recognise(path: Path) -> str:
         advice = "if it is one of these, name the format to learn what is missing"
         raise InputError(path, f"{verdict} like data in a format known here ({', '.join(READERS)})", advice)
     name, _ = found
-    if name == "folder" and (stray := _stray_labels(path)):
-        file, likely = stray
-        advice = f"name the format: {likely} to learn what is missing, or folder to read the pictures without labels"
-        raise InputError(path, f"{file} may be labels of {READERS[likely].TITLE}, but the layout is not", advice)
-    return name
-
-
-def _stray_labels(folder: Path) -> tuple[Path, str] | None:
-    """The first file that may hold labels, and the format that it may be of."""
-    for file in sorted(folder.rglob("*")):
+    for file in sorted(path.rglob("*")) if name == "folder" else ():
         likely = mat.format_of(file) if file.suffix == ".mat" else _LIKELY_FORMAT.get(file.suffix)
         if likely is not None:
-            return file, likely
-    return None
+            advice = (
+                f"name the format: {likely} to learn what is missing, or folder to read the pictures without labels"
+            )
+            raise InputError(path, f"{file} may be labels of {READERS[likely].TITLE}, but the layout is not", advice)
+    return name
 
 
 def looks_like(path: Path) -> tuple[str, str] | None:

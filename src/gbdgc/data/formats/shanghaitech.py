@@ -41,7 +41,11 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
         if labels is None:
             problems.append(f"{half}: no ground-truth folder beside images/")
             continue
-        part, split = _names(half)
+        # part_A_final/train_data is of the part "part_A" and the split "train".
+        folder = half.absolute()
+        part, split = folder.name, None
+        if folder.name.endswith("_data"):
+            part, split = folder.parent.name.removesuffix("_final"), folder.name.removesuffix("_data")
         tags = _read_tags(half / "tags.csv", problems)
         pictures = pictures_in(half / "images")
         for image in pictures:
@@ -65,14 +69,6 @@ def _halves(path: Path) -> list[Path]:
 
 def _label_folder(half: Path) -> Path | None:
     return next((half / name for name in _LABEL_FOLDERS if (half / name).is_dir()), None)
-
-
-def _names(half: Path) -> tuple[str, str | None]:
-    """The name of the part and of the split: part_A_final/train_data is ("part_A", "train")."""
-    folder = half.absolute()
-    if folder.name.endswith("_data"):
-        return folder.parent.name.removesuffix("_final"), folder.name.removesuffix("_data")
-    return folder.name, None
 
 
 def _heads(label: Path) -> Any:

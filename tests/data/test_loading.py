@@ -50,6 +50,16 @@ def assert_same_batches(first, second):
         assert torch.equal(one.domain, other.domain)
 
 
+def test_a_native_augmentation_stays_near_the_scale_that_is_counted_at():
+    wide = Augmentation(scale=[0.5, 3.0], mosaic=0.25, focus=0.3, brightness=0.6, grey=0.3)
+    native = wide.native(1.25)
+    assert native.scale == pytest.approx([1.0, 1.5625])
+    assert (native.mosaic, native.focus) == (0, 0.3)
+    assert (native.brightness, native.grey) == pytest.approx((0.2, 0.1))
+    assert Augmentation(scale=[0.9, 1.1]).native().scale == [0.9, 1.1]
+    assert Augmentation(scale=[0.4, 0.5]).native().scale == [0.5, 0.5]
+
+
 def test_a_batch_is_what_a_network_takes(dataset):
     batch = next(iter(Batches(training_set(dataset), 6, 0)))
     assert batch.images.shape == (6, 3, 32, 32)

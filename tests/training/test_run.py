@@ -101,6 +101,14 @@ def test_training_lowers_the_loss(tiny_config: MakeConfig, tmp_path: Path) -> No
     assert last < 0.75 * first
 
 
+def test_the_last_epochs_see_crops_at_the_scale_that_is_counted_at(tiny_config: MakeConfig, tmp_path: Path) -> None:
+    changes = {"method__name": "erm", "augmentation__scale": [0.6, 3.0], "train__native_share": 0.5}
+    whole = train(tiny_config(**changes | {"train__native_share": 0}), folder=tmp_path / "whole").metrics
+    half = train(tiny_config(**changes), folder=tmp_path / "half").metrics
+    assert half[0]["losses"] == whole[0]["losses"]
+    assert half[1]["losses"] != whole[1]["losses"]
+
+
 def test_same_seed_same_bits_another_seed_others(trained: Path, trained_config: Config, tmp_path: Path) -> None:
     again = train(trained_config, folder=tmp_path / "again").folder
     reseeded = replace(trained_config, train=replace(trained_config.train, seed=trained_config.train.seed + 1))
@@ -280,6 +288,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_names_the_pictures_and_keeps_th
         ({"train__batch_size": 0}, "train.batch_size=0: at least one picture"),
         ({"train__micro_batch": -1}, "train.micro_batch=-1"),
         ({"train__epochs": 0}, "train.epochs=0: at least one"),
+        ({"train__native_share": 1.5}, "train.native_share=1.5: a share of the epochs"),
         ({"train__precision": "half"}, "train.precision=half: not a precision; choose one of auto, 32-true"),
         ({"data__workers": -1}, "data.workers=-1"),
         ({"data__source": ["nowhere"]}, "nowhere: no such file or folder; give data.source=PATH, or set GBDGC_DATA"),

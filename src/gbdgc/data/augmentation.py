@@ -1,7 +1,8 @@
 """What chance does to a training picture: the settings, and their order."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -13,7 +14,10 @@ _BLUR_SIGMA = (0.3, 2.0)
 _NOISE_SIGMA = (2.0, 15.0)
 _GAMMA = (0.5, 1.8)
 _JPEG_QUALITY = (15, 60)
-_PROBABILITIES = ("focus", "mosaic", "flip", "grey", "gamma", "blur", "noise", "jpeg")
+_NATIVE_SCALE = (0.8, 1.25)
+_JITTER = ("brightness", "contrast", "saturation", "hue")
+_DISTORTIONS = ("grey", "gamma", "blur", "noise", "jpeg")
+_PROBABILITIES = ("focus", "mosaic", "flip", *_DISTORTIONS)
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Augmentation:
         for name in _PROBABILITIES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"augmentation.{name}={getattr(self, name)}", "a probability lies between 0 and 1")
-        for name in ("brightness", "contrast", "saturation", "hue"):
+        for name in _JITTER:
             if getattr(self, name) < 0:
                 raise InputError(f"augmentation.{name}={getattr(self, name)}", "a strength is not below 0")
 
@@ -64,9 +68,16 @@ class Augmentation:
         """The smallest and the largest factor."""
         return self.scale[0], self.scale[1]
 
+    def native(self, scale: float = 1.0) -> Self:
+        """Return a mild form: factors near ``scale``, and a third of the changes of colour and sharpness."""
+        low, high = self.scale_range
+        near = [min(max(scale * factor, low), high) for factor in _NATIVE_SCALE]
+        mild = {name: getattr(self, name) / 3 for name in (*_JITTER, *_DISTORTIONS)}
+        return replace(self, scale=near, mosaic=0.0, **mild)
+
     def recolour(self, image: RGB, random: np.random.Generator) -> RGB:
         """Change all that does not move points."""
-        jitter = {name: getattr(self, name) for name in ("brightness", "contrast", "saturation", "hue")}
+        jitter = {name: getattr(self, name) for name in _JITTER}
         if any(jitter.values()):
             image = transforms.colour_jitter(image, random, **jitter)
         if random.random() < self.grey:

@@ -21,6 +21,7 @@ def check_settings(config: Config) -> None:
         ("train.batch_size", train.batch_size < 1, "at least one picture"),
         ("train.micro_batch", _below(train.micro_batch, 1), "at least one picture"),
         ("train.epochs", train.epochs < 1, "at least one"),
+        ("train.native_share", not 0 <= train.native_share <= 1, "a share of the epochs, from 0 to 1"),
         (
             "discovery.n_domains",
             _below(discovery.n_domains, 2),

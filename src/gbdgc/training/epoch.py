@@ -98,6 +98,9 @@ def descriptor_pass(state: TrainState, network: Network, levels: Levels) -> Desc
 def fit(state: TrainState, report: Report) -> None:
     """Go through the source once, or through what is left of this epoch."""
     train, fabric = state.config.train, state.fabric
+    augmentation = state.config.augmentation
+    is_native = state.epoch >= round((1 - train.native_share) * train.epochs)
+    state.source.augmentation = augmentation.native(state.config.data.test_scale) if is_native else augmentation
     batches = Batches(
         state.source,
         train.batch_size,

@@ -123,7 +123,7 @@ class TrainConfig:
     """constant; one cycle; or cosine: a short linear rise, then half a cosine to zero."""
     native_share: float = 0.0
     """The last share of the epochs sees crops at about the scale of `data.test_scale`, with a third of the changes of
-    colour and sharpness: over many scales a small network is right on average, and not at the one that is counted at."""
+    colour and sharpness: over many scales a small network is right on average, and not at the one that is counted."""
     clip_norm: float | None = None
     average: float = 0.0
     """Decay of the running average of the weights that is validated and kept; 0: the weights themselves."""

@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--halve", type=Path, nargs="*", default=[], help="data sets whose val part is split in two")
     parser.add_argument("--test", type=Path, nargs="*", default=[], help="data sets whose test part is counted")
     parser.add_argument("--counts", type=Path, default=Path("runs/calibration"), help="where the counts are kept")
+    parser.add_argument("--engine", help="what counts: torch, onnx or openvino")
     parser.add_argument("--out", type=Path, required=True, help="the file to write the calibrated model to")
     options = parser.parse_args()
     run = TrainingRun(options.run)
@@ -41,16 +42,17 @@ def main() -> None:
         parser.error(f"{options.run} was trained with data.validation=0: nothing was kept aside")
     options.counts.mkdir(parents=True, exist_ok=True)
     manifest = held_out.save(options.counts / "held_out.jsonl")
-    counted = evaluate(model, {"held out": manifest}, split="all", out=options.counts / "held_out", resume="auto")
+    how = {"engine": options.engine, "resume": "auto"}
+    counted = evaluate(model, {"held out": manifest}, split="all", out=options.counts / "held_out", **how)
     max_side = counted.summary["max_side"]
     calibrating, others = list(counted.rows), list[Row]()
     for place in options.halve:
-        rows = evaluate(model, [place], split="val", out=options.counts / f"{place.name}_val", resume="auto").rows
+        rows = evaluate(model, [place], split="val", out=options.counts / f"{place.name}_val", **how).rows
         order = np.random.default_rng(0).permutation(len(rows))
         calibrating += [rows[index] for index in order[: len(rows) // 2]]
         others += [rows[index] for index in order[len(rows) // 2 :]]
     if options.test:
-        others += evaluate(model, options.test, out=options.counts / "test", resume="auto").rows
+        others += evaluate(model, options.test, out=options.counts / "test", **how).rows
     conformal = save_calibrated(model, options.out, calibrating, max_side)
     print(f"calibrated on {len(calibrating)} pictures; novelty warns above {conformal.far[0]:.2f}\n")
     others = with_intervals(others, conformal, max_side)

@@ -30,21 +30,17 @@ def poisson_loss(predicted_BHW: Tensor, target_BHW: Tensor) -> Tensor:
     r"""Squared error of counts over the variance of a Poisson count, in squares of several sizes; ours.
 
     .. math:: L_{cnt} = \frac{1}{32 B} \sum_i \sum_k k \sum_{c \in C_k}
-              \frac{(\hat n_{ic} - n_{ic})^2}{v_{ic} + k / 10}
+              \frac{(\hat n_{ic} - n_{ic})^2}{\hat n_{ic} + k / 10}
 
-    C_k are the squares of k x k cells. v is the mean of predicted and true counts over the 4 x 4 squares of which c is
-    one, and no gradient reaches it. The optimum is the mean: an absolute error seeks the median, which takes a head the
-    network is unsure of for nobody. Over the variance, so that dense places do not drown the others; in squares of
-    several sizes, because a faint density all over a picture is next to nothing in a cell and fifty people in the sum.
-
-    v is not the predicted count of the square itself, in which an error would change its own weight: the more a square
-    is counted too high, the less that would matter.
+    C_k are the squares of k x k cells, and no gradient reaches the denominator. Its optimum is the mean: an absolute
+    error seeks the median, which takes a head the network is unsure of for nobody. Over the variance, so that dense
+    places do not drown the others; in squares of several sizes, because a faint density all over a picture is next to
+    nothing in one cell and fifty people in the sum.
     """
     loss = predicted_BHW.new_zeros(())
     for k in (1, 2, 4, 8, 32):
         predicted, target = (square_sums(cells_BHW, k) for cells_BHW in (predicted_BHW, target_BHW))
-        variance = _neighbourhood_mean((predicted.detach() + target) / 2)
-        loss = loss + k * ((predicted - target).square() / (variance + 0.1 * k)).sum()
+        loss = loss + k * ((predicted - target).square() / (predicted.detach() + 0.1 * k)).sum()
     return loss / (32 * len(predicted_BHW))
 
 
@@ -180,10 +176,3 @@ def square_sums(cells_BHW: Tensor, side: int) -> Tensor:
     if side == 1:
         return cells_BHW
     return functional.avg_pool2d(cells_BHW[:, None], side, ceil_mode=True, divisor_override=1)[:, 0]
-
-
-def _neighbourhood_mean(counts_BHW: Tensor, side: int = 4) -> Tensor:
-    """The mean over the block of ``side`` x ``side`` squares that each lies in; blocks at the border may be smaller."""
-    height, width = counts_BHW.shape[-2:]
-    mean_B1hw = functional.avg_pool2d(counts_BHW[:, None], side, ceil_mode=True)
-    return functional.interpolate(mean_B1hw, scale_factor=side)[:, 0, :height, :width]

@@ -1,4 +1,4 @@
-"""Average the weights of two models, where the second was trained on from the first; the mean often counts better than either.
+"""Average the weights of two models, the second trained on from the first: the mean may count better than either.
 
     python benchmarks/averaging.py RUN --before EARLIER.safetensors --share 0.5 --out averaged.safetensors
 

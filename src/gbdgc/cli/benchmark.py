@@ -12,7 +12,7 @@ from gbdgc.benchmark.pages import fill_page
 from gbdgc.benchmark.runner import Interrupted
 from gbdgc.benchmark.tables import find_benchmark
 from gbdgc.benchmark.text import to_rich
-from gbdgc.cli.options import EngineName, Several
+from gbdgc.cli.options import EngineName, Flag, Several
 from gbdgc.errors import InputError, UsageError
 from gbdgc.progress import stderr, stdout
 
@@ -24,7 +24,7 @@ def benchmark(
     /,
     *overrides: str,
     data: Annotated[list[str] | None, Several] = None,
-    drawn: Annotated[bool, Parameter(negative=())] = False,
+    drawn: Flag = False,
     sources: Annotated[list[str] | None, Several] = None,
     variants: Annotated[list[str] | None, Several] = None,
     config: str | None = None,
@@ -33,7 +33,7 @@ def benchmark(
     engine: EngineName | None = None,
     out: Path = Path("results"),
     runs: Path = Path("runs/benchmark"),
-    tables_only: Annotated[bool, Parameter(negative=())] = False,
+    tables_only: Flag = False,
     pages: Annotated[list[Path] | None, Several] = None,
     format: Literal["table", "csv", "markdown", "latex"] = "table",
     cluster: str | None = None,

@@ -122,8 +122,11 @@ def count(
         with wrong_option():
             check_tile(tile)
     listed = LIST in sources
-    found = find_sources(sources, recursive=recursive, listed=_stdin() if listed else None)
-    work: Iterable[Source] = found if listed else _require_some(list(found))
+    work: Iterable[Source] = find_sources(sources, recursive=recursive, listed=_stdin() if listed else None)
+    if not listed:
+        work = list(work)
+        if all(source.problem is not None for source in work):  # nothing but problems makes no run
+            raise InputError("", "\n".join(str(source.problem) for source in work))
     if overlays and (listed or any(source.moving for source in work)) and interval > LONGEST_SECONDS:
         advice = "choose a shorter time, or have no annotated video drawn by --no-overlays"
         raise UsageError(f"--every {every}", "no video shows a frame for more than six hours", advice)
@@ -211,13 +214,6 @@ def _stdin() -> "BufferedReader":
     if sys.stdin is None:
         raise UsageError("-", "stdin, where the list should be, is closed", "pipe a list into it, or name the sources")
     return os.fdopen(0, "rb", closefd=False)
-
-
-def _require_some(found: "list[Source]") -> "list[Source]":
-    """Return what was found; if that is nothing but problems, say them and make no run of it."""
-    if all(source.problem is not None for source in found):
-        raise InputError("", "\n".join(str(source.problem) for source in found))
-    return found
 
 
 def _run_name(source: str) -> str:

@@ -51,7 +51,7 @@ def domains(
     from rich.markup import escape
 
     from gbdgc.cli.feature_table import read_feature_table
-    from gbdgc.errors import GbdgcWarning, InputError
+    from gbdgc.errors import GbdgcWarning, about
     from gbdgc.files import atomic_write
     from gbdgc.progress import stderr, stdout
     from gbdgc.runs import new_run_folder, write_environment
@@ -70,10 +70,8 @@ def domains(
         estimator = build_partition(method, n_domains=k, mode=mode, random_state=seed)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", GbdgcWarning)
-            try:
+            with about(source):
                 estimator.fit(features)
-            except InputError as error:
-                raise InputError(source, error.reason, error.next_step) from error
         folder = out or new_run_folder("domains", source.resolve().stem)
         status.update("drawing the map")
         balls = getattr(estimator, "balls_", [])

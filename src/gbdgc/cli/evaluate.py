@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from gbdgc.cli.options import EngineName, Flag, ReadAs
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -19,11 +21,11 @@ def evaluate(
     /,
     *data: Path,
     split: str | None = None,
-    read_as: Annotated[str, Parameter(name="--read-as")] = "auto",
+    read_as: ReadAs = "auto",
     max_side: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     tile: int = 4096,
-    engine: Literal["torch", "onnx", "openvino"] | None = None,
-    resume: Annotated[bool, Parameter(negative=())] = False,
+    engine: EngineName | None = None,
+    resume: Flag = False,
     out: Path | None = None,
     format: Literal["table", "json", "csv"] = "table",
     submission: Literal["nwpu"] | None = None,
@@ -41,8 +43,6 @@ def evaluate(
         Data sets: folders or label files.
     split
         The split to count, "all" for everything; by default test, or val where the labels of test are not public.
-    read_as
-        The format of the labels; recognised by itself.
     max_side
         Make pictures with a longer side smaller first; by default as in the model's training. Changes results more
         than any other switch.

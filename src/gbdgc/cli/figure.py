@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from gbdgc.cli.options import Several
 
 
 def figure(
     *models: str,
     data: Path,
-    pictures: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
+    pictures: Annotated[list[str] | None, Several] = None,
     split: str = "test",
     out: Path = Path("figure"),
 ) -> None:

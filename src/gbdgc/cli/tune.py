@@ -6,6 +6,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from gbdgc.cli.options import ReadAs
+
 
 def tune(
     data: Path,
@@ -13,7 +15,7 @@ def tune(
     *,
     start: str = "default",
     split: str = "train",
-    read_as: Annotated[str, Parameter(name="--read-as")] = "auto",
+    read_as: ReadAs = "auto",
     steps: Annotated[int, Parameter(validator=Number(gte=1))] = 120,
     seed: int = 0,
     out: Path | None = None,
@@ -28,8 +30,6 @@ def tune(
         The model to begin with: a name from `gbdgc models`, a run's folder or a model file.
     split
         The split to fit to, "all" for everything; data without splits is taken whole.
-    read_as
-        The format of the labels; recognised by itself.
     steps
         Of each of the trainings that are compared.
     seed

@@ -20,7 +20,7 @@ from gbdgc.counting.rounding import in_8_bits
 from gbdgc.counting.tiling import TILE, count_cells, stack
 from gbdgc.data.images import RGB
 from gbdgc.data.transforms import limit_side
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import folder_beside
 from gbdgc.models import Network
 from gbdgc.models.weights import cache_folder
@@ -64,15 +64,11 @@ def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None 
         raise InputError(str(out), f"exported files end in {' or '.join(EXPORT_SUFFIXES.values())}")
     network, info, tensors = load_model(weights)
     description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
-    inputs = (
-        None
-        if calibration is None
-        else calibration_windows(calibration, info.get("max_side"), info.get("test_scale", 1.0))
-    )
     write = WRITERS[engine]
     with folder_beside(out) as folder:
         graph = write_graph(network, folder / "graph.onnx")
-        if inputs is not None:
+        if calibration is not None:
+            inputs = calibration_windows(calibration, info.get("max_side"), info.get("test_scale", 1.0))
             graph = in_8_bits(graph, inputs)
             # What drift is left is nearly one factor for all pictures. The head, which stays in 32 bits, takes it back.
             write(graph, trial := folder / f"trial{out.suffix}", description)
@@ -90,12 +86,8 @@ def _gain(network: Network, exported: Engine, inputs: Sequence[NDArray[np.float3
 def export_to_cache(weights: Path, engine: str, *, int8: bool = False) -> Path:
     """Return the export of a model for an engine, made once and kept in the cache folder; 8 bits by drawn scenes."""
     file = model_file(weights)
-    try:
+    with as_input_error(OSError, file, "cannot be read ({error})", "name a run's folder or a model file"):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
-    except OSError as error:
-        raise InputError(
-            str(file), f"cannot be read ({error.strerror})", "name a run's folder or a model file"
-        ) from error
     path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{'-int8' if int8 else ''}{EXPORT_SUFFIXES[engine]}"
     if not path.exists():
         _log.info("%s: exporting for %s, once", weights, engine)

@@ -101,9 +101,9 @@ def layer(result: "Result") -> Layer:
     return Layer(_clear_coloured(shares), heat.peak, heat.square)
 
 
-def colour_bar(length: int = 256) -> Image.Image:
+def colour_bar() -> Image.Image:
     """Return the colours from none to the brightest, one pixel high."""
-    return _clear_coloured(Image.fromarray(np.linspace(0, 255, length).astype(np.uint8)[None]))
+    return _clear_coloured(Image.fromarray(np.arange(256, dtype=np.uint8)[None]))
 
 
 def plot_overlay(result: "Result", ax: "Axes | None", alpha: float, *, points: bool = False) -> "Axes":

@@ -1,13 +1,11 @@
 """Result: one image counted. Holds the density at a stride, so that a very large picture fits in memory."""
 
-import base64
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from html import escape
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +18,8 @@ from gbdgc.counting.overlay import annotate, blend, plot_overlay
 from gbdgc.counting.points import HeadPoints, find_points
 from gbdgc.counting.tiling import sum_cells
 from gbdgc.counting.zones import Corners, Zone, check_polygon, ground_inside, people_inside, without_people_inside
-from gbdgc.errors import InputError
+from gbdgc.data.images import jpeg_address
+from gbdgc.errors import InputError, about
 from gbdgc.files import atomic_write
 
 if TYPE_CHECKING:
@@ -158,10 +157,8 @@ class Result:
         masked = replace(self, cells=without_people_inside(self.cells, *shape, masks.values())) if masks else self
         counts = {}
         for name, corners in outlines.items():
-            try:
+            with about(f"zone '{name}'"):
                 counts[name] = masked.count_in(corners)
-            except InputError as error:
-                raise InputError(f"zone '{name}'", error.reason, error.next_step) from error
         per_m2: dict[str, float | None] = {}
         for ground in (zone for zone in zones if zone.metres):
             areas = ground_inside(self.width, self.height, ground, outlines.values(), masks.values())
@@ -274,8 +271,6 @@ class Result:
         """Show the annotated overlay in a notebook, the count with its interval, the zones and the warnings."""
         picture = annotate(self, 0.6)
         picture.thumbnail((_NOTEBOOK_SIDE, _NOTEBOOK_SIDE))
-        file = BytesIO()
-        picture.save(file, "JPEG", quality=85)
         lines = [f"<b>{self.count:,.1f} people</b>"]
         if self.interval is not None:
             lines[0] += f" ({range_text(self.interval)})"
@@ -283,8 +278,7 @@ class Result:
             per_m2 = self.per_m2.get(name)
             lines.append(f"{escape(name)}: {people:,.1f}" + ("" if per_m2 is None else f", {per_m2:.2f} per m²"))
         lines += [f"<i>{escape(warning)}</i>" for warning in self.warnings]
-        source = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
-        alternative = escape(self.source or "picture", quote=True)
+        source, alternative = jpeg_address(picture, quality=85), escape(self.source or "picture", quote=True)
         return f'<p>{"<br>".join(lines)}</p><img src="{source}" alt="{alternative}" style="max-width: 100%">'
 
     def _zones_outside(self, outlines: Mapping[str, Corners]) -> tuple[str, ...]:

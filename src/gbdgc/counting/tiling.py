@@ -26,9 +26,6 @@ at 1.4 times as many pixels in all.
 TILE = 1024
 """The side of the largest window, margins included."""
 
-Density = Callable[[NDArray[np.float32]], NDArray[np.float32]]
-"""What counts: normalised images (B, 3, H, W) to people per pixel (B, 1, H, W)."""
-
 
 class Span(NamedTuple):
     """One window along one axis, in pixels of the picture."""
@@ -50,13 +47,13 @@ class Span(NamedTuple):
         return slice(self.core_start - self.start, self.core_stop - self.start)
 
 
-def spans(length: int, tile: int = TILE, margin: int = MARGIN) -> list[Span]:
+def spans(length: int, tile: int) -> list[Span]:
     """Cut an axis into windows of at most ``tile`` pixels, nearly equal; in one where it fits."""
     if length <= tile:
         return [Span(0, length, 0, length)]
-    core = GRID * math.ceil(length / math.ceil(length / (tile - 2 * margin)) / GRID)
+    core = GRID * math.ceil(length / math.ceil(length / (tile - 2 * MARGIN)) / GRID)
     return [
-        Span(max(0, start - margin), min(length, start + core + margin), start, min(length, start + core))
+        Span(max(0, start - MARGIN), min(length, start + core + MARGIN), start, min(length, start + core))
         for start in range(0, length, core)
     ]
 
@@ -71,7 +68,7 @@ def check_tile(tile: int) -> int:
 
 
 def count_cells(
-    engine: Density,
+    engine: Callable[[NDArray[np.float32]], NDArray[np.float32]],
     images: Sequence[RGB],
     *,
     stride: int = 1,

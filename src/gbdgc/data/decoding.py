@@ -69,13 +69,10 @@ class Decoder:
             while not connection.poll(_SECONDS_BETWEEN_CHECKS):
                 check()
             answer = connection.recv()
-            if isinstance(answer, InputError):
-                raise answer
-            decoded = Decoded(np.empty(answer[0], dtype=np.uint8), *answer[1])
-            connection.recv_bytes_into(decoded.image.data.cast("B"))
-            return decoded
-        except InputError:
-            raise
+            if not isinstance(answer, InputError):
+                decoded = Decoded(np.empty(answer[0], dtype=np.uint8), *answer[1])
+                connection.recv_bytes_into(decoded.image.data.cast("B"))
+                return decoded
         except BaseException as error:
             # End the process and start another at once, so that the next picture finds it ready.
             self.close()
@@ -84,6 +81,7 @@ class Decoder:
                 step = "save it anew by another program"
                 raise InputError("the picture", "the decoder broke down over it", step) from error
             raise
+        raise answer
 
     def close(self) -> None:
         """End the process, at whatever it is."""

@@ -4,6 +4,7 @@ import math
 import os
 import stat
 import struct
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -109,6 +110,13 @@ def to_array(image: Image.Image) -> RGB:
     for rows, strip in _strips(image):
         array[rows] = np.asarray(strip)
     return array
+
+
+def jpeg_address(image: Image.Image, quality: int) -> str:
+    """Return a small picture as the address of an <img>, for pages that need no other file."""
+    buffer = BytesIO()
+    image.save(buffer, "JPEG", quality=quality, optimize=True)
+    return f"data:image/jpeg;base64,{b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def _strips(image: Image.Image) -> Iterator[tuple[slice, Image.Image]]:

@@ -1,5 +1,6 @@
 """Labels in the making: the CSV of points of a folder of pictures, written anew and atomically with every change."""
 
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -86,11 +87,10 @@ class LabelFile:
             self._read = state
 
     def _state(self) -> tuple[int, int, int] | None:
-        try:
+        with suppress(FileNotFoundError):
             status = self.path.stat()
-        except FileNotFoundError:
-            return None
-        return status.st_mtime_ns, status.st_size, status.st_ino
+            return status.st_mtime_ns, status.st_size, status.st_ino
+        return None
 
 
 def tag_of(heads: Points | None) -> str:

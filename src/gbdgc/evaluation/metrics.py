@@ -96,18 +96,12 @@ def full_summary(rows: Sequence[Row], *, seed: int = 0) -> Summary:
 
 def compare(rows: Sequence[Row], others: Sequence[Row], *, seed: int = 0) -> Summary:
     """Return by how much ``rows`` are better than ``others``, on the labelled pictures that both have."""
-    theirs = {(row.data, row.id): row for row in others}
-    pairs = [
-        (row, theirs[row.data, row.id])
-        for row in rows
-        if row.truth is not None and (row.data, row.id) in theirs and theirs[row.data, row.id].truth == row.truth
-    ]
+    theirs = {row.key: row for row in others if row.truth is not None}
+    pairs = [(row, theirs[row.key]) for row in rows if row.key in theirs and theirs[row.key].truth == row.truth]
     truth, count = _arrays([mine for mine, _ in pairs])
     other = np.array([their.count for _, their in pairs], dtype=np.float64)
-    gains = {
-        name: paired_bootstrap(METRICS[name], truth, count, other, seed=seed)._asdict() for name in ("mae", "rmse")
-    }
-    return {"images": len(pairs)} | gains
+    gains = {name: paired_bootstrap(METRICS[name], truth, count, other, seed=seed) for name in ("mae", "rmse")}
+    return {"images": len(pairs)} | {name: gain._asdict() for name, gain in gains.items()}
 
 
 def _arrays(rows: Iterable[Row]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

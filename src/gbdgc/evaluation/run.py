@@ -78,7 +78,9 @@ def evaluate(
     counter = copy(weights) if isinstance(weights, Counter) else Counter.load(weights, engine=engine, tile=tile)
     if max_side is not None:
         counter.max_side = max_side
-    places = _named(data)
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    places = dict(data) if isinstance(data, Mapping) else named(data)
     datasets = {name: _load(place, format, split) for name, place in places.items()}
     others = None if against is None else read_table(against)
     settings: dict[str, Any] = {
@@ -128,12 +130,6 @@ def evaluate(
     return Evaluation(folder, rows, unreadable, summary)
 
 
-def _named(data: Sequence[Place] | Mapping[str, Place]) -> dict[str, Place]:
-    if isinstance(data, Mapping):
-        return dict(data)
-    return named([data] if isinstance(data, str | os.PathLike) else data)
-
-
 def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:
     """Return what is to be counted, with the problems of its own split only, and the split's name."""
     dataset = load_dataset(place, format, skip_bad=True)
@@ -167,9 +163,13 @@ def _identify(weights: Place | Counter, counter: Counter) -> dict[str, Any]:
     if isinstance(weights, Counter):
         return {"path": None, "sha256": None, "info": counter.info}
     path = model_file(weights)
+    return {"path": os.fspath(path), "sha256": model_digest(path), "info": counter.info}
+
+
+def model_digest(path: Path) -> str:
+    """Return the SHA-256 by which a model is known, wherever its file lies."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"path": os.fspath(path), "sha256": digest, "info": counter.info}
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _changed(file: Path, settings: dict[str, Any]) -> list[str]:
@@ -186,7 +186,7 @@ def _count_all(counter: Counter, datasets: Mapping[str, Dataset], folder: Path) 
     table = Journal(path, table_columns(tag_names(sample.tags for dataset in datasets.values() for sample in dataset)))
     rows = read_table(path) if path.exists() else []
     table.replace(map(cells, rows))  # without half a row from an interrupted run
-    done = {(row.data, row.id) for row in rows}
+    done = {row.key for row in rows}
     unreadable = []
     for name, dataset in datasets.items():
         unreadable += [Unreadable(name, "", problem) for problem in dataset.problems]

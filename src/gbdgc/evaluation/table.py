@@ -46,6 +46,11 @@ class Row:
     matched_box_free: int | None = None
 
     @property
+    def key(self) -> tuple[str, str]:
+        """What tells the picture from all others: its data set and its id."""
+        return self.data, self.id
+
+    @property
     def error(self) -> float | None:
         """How many too many."""
         return None if self.truth is None else self.count - self.truth

@@ -1,10 +1,8 @@
 """Small pictures that live inside the page: thumbnails as JPEG, densities in colour, found by data set and id."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ from gbdgc.counting import Counter, Result
 from gbdgc.counting.overlay import density_palette
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.density import density_map
-from gbdgc.data.images import RGB, read_image
+from gbdgc.data.images import RGB, jpeg_address, read_image
 from gbdgc.errors import InputError
 from gbdgc.evaluation.table import Row
 
@@ -99,7 +97,7 @@ def jpeg(image: RGB, side: int) -> str:
     """Return a data address of the picture, its longer side at most ``side``."""
     small = Image.fromarray(image)
     small.thumbnail((side, side), reducing_gap=2.0)
-    return _address(small)
+    return jpeg_address(small, _QUALITY)
 
 
 def _load(place: Path, format: str) -> Dataset | None:
@@ -120,10 +118,4 @@ def _coloured(levels: NDArray[np.float32], width: int, height: int, side: int) -
     shares = Image.fromarray((255 * np.sqrt(levels)).astype(np.uint8))
     small = shares.resize(size, Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
     small.putpalette(density_palette())
-    return _address(small.convert("RGB"))
-
-
-def _address(image: Image.Image) -> str:
-    buffer = BytesIO()
-    image.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + b64encode(buffer.getvalue()).decode("ascii")
+    return jpeg_address(small.convert("RGB"), _QUALITY)

@@ -108,9 +108,9 @@ def changed_keys(file: Path, settings: Mapping[str, Any]) -> list[str]:
         return [key for key in now if before.get(key) != now[key]]
 
 
-def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path:
+def new_run_folder(command: str, name: str) -> Path:
     """Make and return the next free numbered folder; safe when several processes ask at once."""
-    parent = make_folder(Path(root) / command)
+    parent = make_folder(Path("runs") / command)
     check_run_name(name)
     number = 1
     while True:
@@ -122,11 +122,11 @@ def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs
         number += 1
 
 
-def newest_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path | None:
+def newest_run_folder(command: str, name: str) -> Path | None:
     """Return the run of that name with the highest number; a folder without settings was never begun."""
     check_run_name(name)
     numbered = {}
-    for folder in (Path(root) / command).glob(f"{glob.escape(name)}-*"):
+    for folder in (Path("runs") / command).glob(f"{glob.escape(name)}-*"):
         number = folder.name.removeprefix(f"{name}-")
         if number.isdigit() and (folder / _SETTINGS.get(command, CONFIG)).exists():
             numbered[int(number)] = folder

@@ -98,17 +98,16 @@ def draw_demo(
     train: int = 48,
     test: int = 12,
     size: tuple[int, int] = (640, 480),
-    workers: int | None = None,
 ) -> Path:
     """Draw a source data set and unseen targets: ``DEST/source`` and ``DEST/targets/<domain>``; return DEST.
 
     The source has ``train`` and ``test`` pictures of all source domains together, each target has ``test`` of its own.
     """
     dest = Path(dest)
-    draw_dataset(dest / "source", images={"train": train, "test": test}, seed=seed, size=size, workers=workers)
+    draw_dataset(dest / "source", images={"train": train, "test": test}, seed=seed, size=size)
     for name in TARGET_DOMAINS:
         folder = dest / "targets" / name
-        draw_dataset(folder, images={"test": test}, domains=[name], seed=seed, size=size, workers=workers)
+        draw_dataset(folder, images={"test": test}, domains=[name], seed=seed, size=size)
     return dest
 
 

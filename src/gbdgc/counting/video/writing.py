@@ -1,7 +1,7 @@
 """Writing videos that browsers and players show, by an encoder whose licence asks nothing of whoever ships it."""
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -107,14 +107,11 @@ class VideoWriter:
         if self._unfinished is None:
             return
         unfinished, self._unfinished = self._unfinished, None
-        try:
-            with unfinished:
-                if not self.written:
-                    raise _NothingWritten
-                self._container.mux(self._stream.encode())
-                self._container.close()
-        except _NothingWritten:
-            pass
+        with suppress(_NothingWritten), unfinished:
+            if not self.written:
+                raise _NothingWritten
+            self._container.mux(self._stream.encode())
+            self._container.close()
 
     def __enter__(self) -> Self:
         return self

@@ -95,10 +95,9 @@ def find_picture(name: Any, root: Path, folders: Iterable[str], source: Path) ->
 
 def is_file(path: Path) -> bool:
     """Whether there is such a file; none has a name longer than the system takes, for which pathlib raises."""
-    try:
+    with suppress(OSError):
         return path.is_file()
-    except OSError:
-        return False
+    return False
 
 
 def name_beneath(folder: Path, image: Path) -> str:

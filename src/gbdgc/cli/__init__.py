@@ -17,12 +17,14 @@ app = App(
 )
 app.command("gbdgc.cli.count:count", help="Count people in pictures, folders, videos, cameras and streams.")
 app.command("gbdgc.cli.train:train", help="Train a counter on one source.")
-app.command("gbdgc.cli.tune:tune", help="Fit a model to your own camera by a few labelled pictures.")
+app.command("gbdgc.cli.tune:tune", help="Adapt a model to your own camera with a few labelled pictures.")
 app.command(
     "gbdgc.cli.evaluate:evaluate", name="eval", help="Count labelled data sets and say how far off the counts are."
 )
 app.command("gbdgc.cli.report:report", help="Write one HTML page about a run.")
-app.command("gbdgc.cli.benchmark:benchmark", help="Fill the tables of the paper, beside its own numbers.")
+app.command(
+    "gbdgc.cli.benchmark:benchmark", help="Reproduce the tables of the paper, with its own numbers beside ours."
+)
 app.command("gbdgc.cli.figure:figure", help="Draw pictures beside their truth and what models see in them.")
 app.command("gbdgc.cli.export:export", help="Write a model for onnxruntime or OpenVINO, and check its counts.")
 app.command("gbdgc.cli.serve:serve", help="Count over HTTP, with a page to drop pictures on.")

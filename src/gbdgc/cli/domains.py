@@ -34,17 +34,17 @@ def domains(
         A folder of pictures, or that of a data set in a known format; or a table, one row per sample: npy, npz, csv
         (with a header, an id may come first) or parquet.
     weights
-        The model that describes pictures: a run's folder or a model file; the bundled one unless given.
+        The model that describes pictures: a run's folder or a model file; by default the bundled one.
     k
-        How many domains; if not given, the fourth root of the number of samples, at least 2.
+        How many domains; by default the fourth root of the number of samples, at least 2.
     method
-        Granular balls, K-means on the samples, or by lot.
+        Granular balls, K-means on the samples, or random.
     mode
-        Of balls and kmeans: as in the paper, which is the default, or the variant that outliers do not bend.
+        Of balls and kmeans: as in the paper (the default), or the variant that is robust to outliers.
     seed
-        Of K-means, or of the lot.
+        Of K-means, or of the random domains.
     out
-        Folder for labels.csv and domains.png; if not given, a new one under runs/domains.
+        Folder for labels.csv and domains.png; by default a new one under runs/domains.
     """
     import warnings
 

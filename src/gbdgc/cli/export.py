@@ -32,10 +32,10 @@ def export(
     int8
         Convert to 8 bits, which is faster and less exact.
     calibrate
-        A folder of pictures like those to be counted: 8 bits are fitted to them, and the drift is measured on them.
-        Without, drawn scenes serve for both.
+        A folder of pictures like those to be counted, used to calibrate 8 bits and to measure the drift; by default
+        drawn scenes.
     out
-        The file to write; by default beside the weights.
+        The file to write; by default next to the weights.
     force
         Keep an 8-bit model whose counts drift by more than 2 %.
     """
@@ -91,7 +91,7 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
 
 
 def read_some(folder: Path, count: int) -> "list[RGB]":
-    """Return so many pictures of a folder, evenly spread over it; those that cannot be read are named and left out."""
+    """Return ``count`` pictures evenly spread over a folder; unreadable ones are reported and left out."""
     from gbdgc.data.images import IMAGE_SUFFIXES, read_image
     from gbdgc.data.statistics import at_equal_steps
     from gbdgc.progress import stderr

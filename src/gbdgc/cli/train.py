@@ -32,13 +32,13 @@ def train(
     overrides
         Settings such as train.epochs=5.
     resume
-        Go on with the newest run of this name, or with the one in --out.
+        Continue the newest run of this name, or the one in --out.
     devices
         Processes on this machine.
     max_restarts
-        With --devices: how often to go on from the last checkpoint by itself when a process dies. Needs --out.
+        With --devices: how often to restart from the last checkpoint when a process dies. Needs --out.
     budget
-        Train for about this long, such as 90s, 30m or 8h: the number of epochs is made to fit.
+        Train for about this long, such as 90s, 30m or 8h; the number of epochs is chosen to fit.
     out
         The run's folder.
     """

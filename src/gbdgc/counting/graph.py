@@ -50,7 +50,7 @@ class CountingGraph(nn.Module):
             self.register_buffer("values_M1", codewords_MD @ head_D1)
 
     def forward(self, images_B3HW: Tensor) -> tuple[Tensor, Tensor]:
-        """Return people per pixel (B, 1, H, W) and the statistics of the encoder's levels, one row an image."""
+        """Return people per pixel (B, 1, H, W) and the statistics of the encoder's levels, one row per image."""
         network = self.network
         features = network.backbone(images_B3HW)
         mixture = network.semantic(features.fused).permute(0, 2, 3, 1)
@@ -119,7 +119,7 @@ def write_openvino(graph: Path, out: Path, description: str) -> None:
         xml = folder / out.name
         openvino.save_model(model, xml, compress_to_fp16=False)
         xml.write_bytes(sealed(xml.read_bytes(), ".xml", xml.with_suffix(".bin").read_bytes()))
-        # The weights first: whoever sees the .xml finds them.
+        # The weights first, so that they are there once the .xml appears.
         for suffix in (".bin", ".xml"):
             (folder / out.name).with_suffix(suffix).replace(out.with_suffix(suffix))
 

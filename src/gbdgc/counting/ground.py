@@ -22,7 +22,7 @@ _NEXT_STEP = (
 
 
 def crowding(per_m2: float) -> str:
-    """Return the colour of so many people per square metre."""
+    """Return the level of crowding, as a colour, for a number of people per square metre."""
     return next(colour for most, colour in CROWDING if per_m2 <= most)
 
 

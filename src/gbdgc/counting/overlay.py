@@ -76,12 +76,12 @@ def annotate(
 
 
 def peak_of(result: "Result") -> float:
-    """Return the density, in people per square of the colour bar, that is drawn brightest unless told otherwise."""
+    """Return the density, in people per square of the colour bar, that is drawn brightest by default."""
     return _heat(result).peak
 
 
 class Layer(NamedTuple):
-    """The density in colour alone, for whoever lays it over the picture and chooses the opacity."""
+    """The density in colour alone, for callers that overlay it themselves and choose the opacity."""
 
     image: Image.Image
     """A few hundred pixels wide whatever the picture's size, clear where nobody is."""

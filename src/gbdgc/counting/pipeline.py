@@ -99,10 +99,10 @@ def count_sources(
     zones : areas to count in each picture, and masks to leave out. One that cannot be counted in raises its
         `InputError`.
     every : seconds between the frames of a video to count; 0 counts each.
-    seconds : stop a video after so many. A live source has no end otherwise, and must then be the only one.
+    seconds : stop a video after this time. Otherwise a live source has no end, and must be the only source.
     half_life : seconds after which an old count weighs half as much in the smoothed one; 0 leaves a running median.
-    counted : the counts of an earlier run in a video, by the source's name without password: the video continues after
-        the last of them.
+    counted : counts of an earlier run, by the source's name without password: the video continues after the last of
+        them.
     check : called before each window; what it raises ends the count.
     report : called with a line of text when a stream breaks or a video is damaged; logs a warning unless given.
     **video_options : further arguments of `gbdgc.counting.video.frames`.

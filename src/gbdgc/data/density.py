@@ -16,7 +16,7 @@ from gbdgc.errors import InputError
 Density = NDArray[np.float32]
 """People per cell, rows x columns."""
 
-_ADAPTIVE_REACH = 3.0  # an adaptive window ends so many sigmas from its head
+_ADAPTIVE_REACH = 3.0  # sigmas from its head at which an adaptive window ends
 _SMALLEST_SIGMA = 0.5  # two labels on one head have a distance of zero, and a Gaussian needs some width
 
 

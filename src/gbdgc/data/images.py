@@ -50,9 +50,9 @@ class NotEnoughMemory(InputError):
 
 
 def raise_pillow_limit(max_pixels: int = MAX_PIXELS) -> None:
-    """Let Pillow decode pictures of so many pixels without a word: a switch of the whole process, for commands.
+    """Let Pillow decode pictures of this many pixels without a warning: a process-wide switch, for commands only.
 
-    Only TIFF needs it, which Pillow checks against its own limit once more.
+    Only TIFF needs it, which Pillow also checks against its own limit.
     """
     if Image.MAX_IMAGE_PIXELS is not None and max_pixels > Image.MAX_IMAGE_PIXELS:
         Image.MAX_IMAGE_PIXELS = max_pixels

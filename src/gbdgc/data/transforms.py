@@ -114,7 +114,7 @@ def flip(image: RGB, points: Points) -> tuple[RGB, Points]:
     width = np.float32(image.shape[1])
     # A head on the left edge of its pixel would come to lie on the left edge of the next pixel but for the minimum.
     mirrored = np.minimum(width - x, np.nextafter(width - np.floor(x), np.float32(-np.inf)))
-    # Not image[:, ::-1], as whoever reads that copies it byte by byte.
+    # Not image[:, ::-1], which readers would copy byte by byte.
     return np.take(image, np.arange(image.shape[1])[::-1], axis=1), np.stack([mirrored, y], axis=1)
 
 

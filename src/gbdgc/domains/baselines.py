@@ -1,4 +1,4 @@
-"""What balls have to beat: domains by K-means on the samples, by lot, and by the data set of each. Same interface."""
+"""Baselines with the same interface: domains by K-means on the samples, at random, and by data set."""
 
 from typing import Any, Self
 
@@ -46,7 +46,7 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
 
 
 class RandomDomains(EmbeddedDomains):
-    """Domains by lot, as equal in size as can be: what any discovery has to beat.
+    """Random domains, as equal in size as possible: what any discovery has to beat.
 
     Not a clusterer in scikit-learn's eyes, which expects one to find clusters.
 
@@ -64,7 +64,7 @@ class RandomDomains(EmbeddedDomains):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: Any = None, *, previous_labels: ArrayLike | None = None) -> Self:
-        """Draw the domains; names are matched to ``previous_labels`` like everybody's."""
+        """Draw the domains; names are matched to ``previous_labels`` as in the other estimators."""
         table = inputs.check_descriptors(self, X)
         previous = inputs.check_previous(previous_labels, len(table))
         asked = inputs.count_domains(self.n_domains, len(table))

@@ -17,7 +17,7 @@ SHEET = 12
 
 _BINS = 12
 _SHOWN_BALLS = 24
-"""The map opens at the depth where so many balls hold several pictures: fewer say little, more hide each other."""
+"""The map opens at the first depth with this many balls of several pictures: fewer say little, more overlap."""
 
 
 def domains_page(training: Training, album: Album, side: int) -> dict[str, Any] | None:

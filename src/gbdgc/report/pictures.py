@@ -40,16 +40,17 @@ class Album:
     places: Mapping[str, tuple[Path, str]]
     """Where each data set lies, and the format that it was read as."""
     missing: set[str] = field(default_factory=set)
-    _datasets: dict[str, Dataset | None] = field(default_factory=dict)
+    _datasets: dict[str, Dataset] = field(default_factory=dict)
+    """Those that were looked at; empty where there is nothing any more."""
 
     def find(self, data: str, id: str) -> Sample | None:
         """Return the sample, or None where the data set or the picture is gone."""
-        if data not in self._datasets:
-            self._datasets[data] = _load(*self.places[data])
-        dataset = self._datasets[data]
         with suppress(InputError):
-            if dataset is not None:
-                return dataset.by_id(id)
+            if data not in self._datasets:
+                self._datasets[data] = Dataset(())
+                place, format = self.places[data]
+                self._datasets[data] = load_dataset(place, format, skip_bad=True)
+            return self._datasets[data].by_id(id)
         self.missing.add(data)
         return None
 
@@ -98,12 +99,6 @@ def jpeg(image: RGB, side: int) -> str:
     small = Image.fromarray(image)
     small.thumbnail((side, side), reducing_gap=2.0)
     return jpeg_address(small, _QUALITY)
-
-
-def _load(place: Path, format: str) -> Dataset | None:
-    with suppress(InputError):
-        return load_dataset(place, format, skip_bad=True)
-    return None
 
 
 def _smoothed(cells: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -48,8 +48,8 @@ def write_report(
 ) -> Path:
     """Write the report of a training run, by default into its folder, and return its path.
 
-    Evaluations are folders that `gbdgc eval` wrote; those inside the run's folder unless given. The pictures behind the
-    dots of the scatter may take so many bytes.
+    Evaluations are folders written by `gbdgc eval`, by default those in the run's folder. ``thumbnail_bytes`` limits
+    the pictures behind the dots of the scatter plot.
     """
     training = Training(Path(run))
     found = read_evaluations(training.folder, [Path(folder) for folder in evaluations])

@@ -47,12 +47,12 @@ def draw_dataset(
 
     Parameters
     ----------
-    dest : the folder; it is made if need be.
-    images : how many pictures each split has; 48 for train and 12 for test unless told.
+    dest : the folder; created if necessary.
+    images : how many pictures each split has; 48 for train and 12 for test by default.
     domains : what the pictures are mixed from, in equal shares.
-    seed : another seed, other pictures.
+    seed : a different seed draws different pictures.
     size : width and height of the pictures.
-    workers : how many pictures are drawn at a time; a few more than there are cores unless told.
+    workers : how many pictures are drawn at a time; by default a few more than there are cores.
     empty : draw the places without people.
     """
     dest = Path(dest)

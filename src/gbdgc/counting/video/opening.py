@@ -61,7 +61,12 @@ def open_source(source: str | int | Path) -> "InputContainer":
         # RTP over UDP, the default, loses packets on the first busy network.
         kind, address, options = None, str(source), {"rtsp_transport": "tcp"} if scheme == "rtsp" else {}
     else:
-        kind, address = None, f"file:{_checked_file(Path(str(source)))}"
+        path = Path(str(source))
+        if not path.is_file():
+            raise InputError(path, "not a file" if path.exists() else "no such file")
+        if path.stat().st_size == 0:
+            raise InputError(path, "the file is empty", "copy it again from where it came")
+        kind, address = None, f"file:{path}"
     try:
         container: InputContainer = av.open(address, format=kind, options=options, timeout=TIMEOUT if scheme else None)
     except av.FFmpegError as error:
@@ -107,11 +112,3 @@ def _camera(source: str | int | Path) -> tuple[str, str] | None:
 def _scheme(source: str | int | Path) -> str | None:
     match = re.match(r"([a-z][a-z0-9+.-]+)://", str(source), re.IGNORECASE)
     return match[1].lower() if match else None
-
-
-def _checked_file(path: Path) -> Path:
-    if not path.is_file():
-        raise InputError(path, "not a file" if path.exists() else "no such file")
-    if path.stat().st_size == 0:
-        raise InputError(path, "the file is empty", "copy it again from where it came")
-    return path

@@ -1,7 +1,7 @@
 """Frames of a video or a stream, decoded in a thread of their own.
 
-A file waits for whoever counts, and loses no frame. A live stream does not wait: of the frames that come in while one
-is being counted only the newest is kept; and a stream that breaks is opened again.
+A file waits for the consumer and loses no frame. A live stream does not wait: of the frames that arrive while one is
+being counted only the newest is kept; and a stream that breaks is reopened.
 """
 
 import logging
@@ -91,7 +91,7 @@ def frames(
     start : of a file leave out the frames before this time without decoding them all. Stretches from one ``start`` to
         the next, which is the ``seconds`` of the one before, give the frames of the whole; only their numbers, which
         are then reckoned from the time, may be off.
-    seconds : end after so many: of a file by its timestamps, of a live source by the clock.
+    seconds : stop after this time: by timestamps for a file, by the clock for a live source.
     max_pixels : refuse a source with larger pictures.
     live : whether to drop frames rather than fall behind, and to connect again; found out unless given.
     retries : how many times in a row to try to connect again before the stream is given up with an `InputError`.
@@ -120,7 +120,7 @@ def frames(
 
 
 def _deliver(box: Mailbox, read: Callable[[], None], seconds: float | None) -> Generator[Frame, None, None]:
-    """Run ``read`` in a thread and yield what it puts into the box, for so many seconds."""
+    """Run ``read`` in a thread and yield what it puts into the box, for ``seconds`` at most."""
 
     def run() -> None:
         try:

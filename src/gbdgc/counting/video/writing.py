@@ -1,4 +1,4 @@
-"""Writing videos that browsers and players show, by an encoder whose licence asks nothing of whoever ships it."""
+"""Writing videos that browsers and players can show, with an encoder whose licence does not restrict distribution."""
 
 import os
 from contextlib import ExitStack, suppress

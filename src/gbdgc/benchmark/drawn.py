@@ -1,4 +1,4 @@
-"""Drawn data sets that play the parts of the paper's four, under names of their own."""
+"""Drawn data sets that stand in for the paper's four, under their own names."""
 
 import os
 from pathlib import Path

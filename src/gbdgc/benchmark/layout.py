@@ -1,4 +1,4 @@
-"""Tables in the paper's layouts: the published numbers and ours, side by side, from the cells that are done."""
+"""Tables in the paper's layouts: published numbers and ours side by side, from the finished cells."""
 
 import math
 from collections import Counter
@@ -170,7 +170,7 @@ def by_pair(cells: "Iterable[Cell]") -> "dict[tuple[str, str], list[Cell]]":
 
 
 def notes(cells: "Sequence[Cell]", chosen: str | None = None) -> list[str]:
-    """Return what to know before comparing ours with theirs."""
+    """Return what to know before comparing our numbers with published ones."""
     seeds = sorted({cell["seed"] for cell in cells})
     numbers = sorted(set(Counter((cell["source"], cell["target"], cell["variant"]) for cell in cells).values()))
     spread = {1: "one seed, so no interval over seeds", 2: "mean of 2 seeds, and both ends"}

@@ -1,4 +1,4 @@
-"""Tables in pages: what stands between two marks is made from the results and never typed.
+"""Tables in pages: the text between two marks is generated from results, never typed.
 
     <!-- gbdgc benchmark results/transfer -->
     <!-- end -->

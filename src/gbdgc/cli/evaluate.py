@@ -33,7 +33,7 @@ def evaluate(
     calibrate: Path | None = None,
     record: Path | None = None,
 ) -> None:
-    """Count labelled data sets and say how far off the counts are.
+    """Count labelled data sets and measure the errors.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ def figure(
     split: str = "test",
     out: Path = Path("figure"),
 ) -> None:
-    """Draw pictures beside their truth and the densities of some models, on one scale, as PNG and PDF.
+    """Draw pictures beside their ground truth and the densities of models, on one scale, as PNG and PDF.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What runs the network: torch, onnxruntime or openvino, behind one call.
+"""Engines that run the network: torch, onnxruntime or OpenVINO, behind one interface.
 
-Every engine takes normalised images (B, 3, H, W), float32, sides multiples of 16, and gives people per pixel
-(B, 1, H, W), float32. What reaches outside an image is zeros, as around every image in training.
+Every engine takes normalised images (B, 3, H, W), float32, with sides that are multiples of 16, and returns people per
+pixel (B, 1, H, W), float32. Images are padded with zeros, as in training.
 """
 
 import json
@@ -30,10 +30,10 @@ INPUT, DENSITY, STATISTICS = "images", "density", "statistics"
 """The names of an exported graph's input and of its two outputs."""
 
 DESCRIPTION_KEY = "gbdgc"
-"""Under this name an exported file carries its packed description."""
+"""The metadata key of an exported file's packed description."""
 
 _CARD_BATCH = 8
-"""Pictures of one size counted together on a graphics card; a CPU gains nothing by it and needs the memory."""
+"""Pictures of one size counted together on a GPU; a CPU gains nothing from it and needs the memory."""
 
 
 class Description(NamedTuple):
@@ -114,7 +114,7 @@ class TorchEngine:
 
     @contextmanager
     def _own_threads(self) -> Iterator[None]:
-        """Use this engine's number of threads, which torch sets for the whole process, during one call only."""
+        """Use this engine's number of threads, which torch only sets process-wide, for one call."""
         import torch
 
         before = torch.get_num_threads()
@@ -202,7 +202,7 @@ EXPORT_SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
 
 
 def pack(info: Mapping[str, Any], extras: Mapping[str, NDArray[np.generic]]) -> str:
-    """Write a description as the text that exported files carry within them, so that it cannot be lost."""
+    """Write a description as text that is embedded in exported files, so that it cannot get lost."""
     arrays = {name: np.ascontiguousarray(array) for name, array in extras.items()}
     return b64encode(save(arrays, {DESCRIPTION_KEY: json.dumps(dict(info))})).decode("ascii")
 
@@ -216,7 +216,7 @@ def unpack(text: str) -> Description:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn whatever a runtime raises about a file into an error that names the file."""
+    """Turn whatever a runtime raises about a file into an `InputError` that names the file."""
     if not path.is_file():
         raise InputError(path, "no such file")
     # Each runtime has errors of its own, and they have no common ancestor.
@@ -228,8 +228,8 @@ def _reading(path: Path) -> Iterator[None]:
 
 def require(module: str, extra: str) -> ModuleType:
     """Import a runtime, or say which extra brings it."""
-    # Both send usage data to their makers unless told not to before the import: OpenVINO by a package of its own, which
-    # it does not need, onnxruntime from its native code.
+    # Both send usage data to their vendors unless this is disabled before the import: OpenVINO through a separate
+    # package that it does not need, onnxruntime from its native code.
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     with as_input_error(ImportError, "", f"{module} is not installed", install_advice(extra)):

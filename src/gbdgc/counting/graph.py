@@ -1,4 +1,4 @@
-"""The counting part of a network as one graph in a file: for onnxruntime or OpenVINO, in 32 bits or 8."""
+"""The counting part of a network as a graph in a file, for onnxruntime or OpenVINO, in 32 or 8 bits."""
 
 import math
 from pathlib import Path
@@ -67,7 +67,7 @@ def write_graph(network: Network, path: Path) -> Path:
     require("onnx", "export")
     optimizer = require("onnxscript.optimizer", "export")
     graph = CountingGraph(network.cpu()).eval().requires_grad_(False)
-    # No two sizes alike, so that none is taken for another; and no 1, which the exporter takes for a constant.
+    # All sizes differ, so that none is mistaken for another; and none is 1, which the exporter treats as a constant.
     example = torch.zeros(2, 3, 4 * STRIDE, 6 * STRIDE)
     free = torch.export.Dim.DYNAMIC
     with quiet():
@@ -91,7 +91,7 @@ def write_graph(network: Network, path: Path) -> Path:
 
 
 def scale_density(graph: Path, factor: float) -> None:
-    """Multiply what a written graph counts: cheaper than to trace it again."""
+    """Scale the counts of a written graph, which is cheaper than tracing it again."""
     onnx = require("onnx", "export")
     model = onnx.load(graph)
     for tensor in model.graph.initializer:

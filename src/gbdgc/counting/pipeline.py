@@ -1,4 +1,4 @@
-"""The counting pipeline: sources in, results or errors out, for the command line, the service and evaluation alike."""
+"""The counting pipeline, shared by the command line, the service and evaluation: sources in, results or errors out."""
 
 import logging
 import math
@@ -34,12 +34,12 @@ class Moment:
 
 @dataclass(eq=False)
 class Video:
-    """A video, camera or stream being counted, and its totals so far: a stream of days keeps no more than these."""
+    """A video, camera or stream being counted, and its totals so far, so that memory stays constant over days."""
 
     source: str
     """Its path or address, without password."""
     live: bool = False
-    """Whether it does not wait: a camera, or a stream without an end."""
+    """Whether it is a camera or an endless stream, which do not wait for the consumer."""
     rate: float = 1.0
     """Counted frames per second."""
     expected: int | None = None
@@ -104,7 +104,7 @@ def count_sources(
     counted : counts of an earlier run, by the source's name without password: the video continues after the last of
         them.
     check : called before each window; what it raises ends the count.
-    report : called with a line of text when a stream breaks or a video is damaged; logs a warning unless given.
+    report : called with a line of text when a stream breaks or a video is damaged; by default logs a warning.
     **video_options : further arguments of `gbdgc.counting.video.frames`.
     """
     number = len(sources) if isinstance(sources, Sized) else None

@@ -1,4 +1,4 @@
-"""Result: one image counted. Holds the density at a stride, so that a very large picture fits in memory."""
+"""Result: one counted image. Holds the density at a stride, so that very large pictures fit in memory."""
 
 import json
 import os
@@ -45,10 +45,10 @@ class Result:
     stride : the side of a cell. 1 gives every pixel its own; 4 needs a sixteenth of the memory.
     image : the picture, RGB, eight bits; None where it was not kept.
     source : where the picture came from.
-    domain : the latent domain of the training source that the picture is nearest to.
-    novelty : how far the picture lies out of the training cloud: 0 well inside, 1 far out.
+    domain : the latent domain of the training source nearest to the picture.
+    novelty : how far the picture lies outside the training data: 0 well inside, 1 far outside.
     spread : by which factors the truth may lie below and above a count; None where the model is not calibrated.
-    warnings : what to know before trusting the number.
+    warnings : reasons to doubt the count.
     milliseconds : the time that counting took.
     time : seconds into the video, where the picture is a frame of one.
     smoothed : the count smoothed over the frames before, where the picture is a frame of a video.
@@ -120,12 +120,12 @@ class Result:
 
     @property
     def interval(self) -> Interval | None:
-        """The range (low, high) that holds the true number nine times in ten; None where nothing is known of that."""
+        """The range (low, high) that contains the true number in nine cases out of ten; None if uncalibrated."""
         return None if self.spread is None else self.spread.around(self.count)
 
     @property
     def zone_intervals(self) -> dict[str, Interval]:
-        """The same for each zone, by the factors of the whole picture; empty where nothing is known of that."""
+        """The same for each zone, with the factors of the whole picture; empty if uncalibrated."""
         return {} if self.spread is None else {name: self.spread.around(count) for name, count in self.zones.items()}
 
     @cached_property
@@ -174,8 +174,8 @@ class Result:
         Parameters
         ----------
         alpha : opacity where people are: 0 shows the picture alone, 1 hides it.
-        peak : the density shown in the brightest colour, in people per square of the colour bar; the densest spot's own
-            unless given. Frames of one video want one peak.
+        peak : the density shown in the brightest colour, in people per square of the colour bar; by default that of
+            the densest spot. Use one peak for all frames of a video.
         points : draw a dot at each head.
         """
         return np.asarray(blend(self, alpha, peak, points=points))
@@ -187,7 +187,7 @@ class Result:
         return np.asarray(annotate(self, alpha, peak, smoothed=smoothed, points=points))
 
     def plot(self, ax: "Axes | None" = None, alpha: float = 0.6, *, points: bool = False) -> "Axes":
-        """Draw the overlay with a colour bar into matplotlib axes, new ones unless given, and return them."""
+        """Draw the overlay with a colour bar into matplotlib axes, by default new ones, and return them."""
         return plot_overlay(self, ax, alpha, points=points)
 
     def save(self, path: str | os.PathLike[str], alpha: float = 0.6, *, points: bool = False) -> Path:

@@ -1,4 +1,4 @@
-"""A digest at the end of an exported file, where its runtime reads over it: damage is found before it counts."""
+"""A digest at the end of an exported file, where its runtime ignores it, so that damage is detected on loading."""
 
 from hashlib import sha256
 from pathlib import Path

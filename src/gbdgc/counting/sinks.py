@@ -1,6 +1,6 @@
-"""Where results go: a folder with tables of them, overlays, annotated videos and densities.
+"""Writing results: a folder with tables, overlays, annotated videos and densities.
 
-Each result is written at once, so that a run can be interrupted and resumed at any point.
+Each result is written immediately, so that a run can be interrupted and resumed at any point.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What to count: pictures, folders, patterns, lists, videos, cameras and streams, each found in a natural order."""
+"""Finding what to count: pictures, folders, patterns, lists, videos, cameras and streams, in natural order."""
 
 import glob
 import os
@@ -41,7 +41,7 @@ class Source:
 def find_sources(
     arguments: Iterable[str], *, recursive: bool = False, listed: BufferedReader | None = None
 ) -> Iterator[Source]:
-    """Yield what the arguments stand for, each source once; one that leads nowhere is yielded with its problem.
+    """Yield the sources that the arguments stand for, each once; one that does not exist is yielded with its problem.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def picture_name(picture: Picture) -> str | None:
 
 
 def _check_array(array: NDArray[Any]) -> RGB:
-    """Return an array as RGB, or say what is wrong with it: a guess would give a wrong number without a word."""
+    """Return an array as RGB, or say what is wrong with it: guessing could silently give a wrong count."""
     if array.dtype != np.uint8:
         advice = "for values from 0 to 1 that is (255 * image).round().astype('uint8')"
         raise InputError(f"an array of {array.dtype}", "give eight bits (uint8) from 0 to 255", advice)

@@ -1,4 +1,4 @@
-"""Zones: polygons named by the user, read from JSON, and the exact number of people inside."""
+"""Zones: named polygons, read from JSON, and the exact number of people inside."""
 
 import json
 import os
@@ -285,7 +285,7 @@ def _crossings(start: Corners, end: Corners) -> NDArray[np.float64]:
 
 
 def _object_without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON keeps the last of two equal names in silence; a zone lost that way would never be missed."""
+    """Refuse repeated names, of which JSON silently keeps the last: nobody would notice the lost zone."""
     record = dict(pairs)
     if len(record) < len(pairs):
         raise InputError("", f"'{_repeated(name for name, _ in pairs)}' is there twice")

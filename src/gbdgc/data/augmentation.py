@@ -1,4 +1,4 @@
-"""What chance does to a training picture: the settings, and their order."""
+"""Random augmentation of training pictures: the settings, and the order of the steps."""
 
 import math
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ _PROBABILITIES = ("focus", "mosaic", "flip", "grey", "gamma", "blur", "noise", "
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What chance does to a training picture.
+    """How training pictures are augmented.
 
-    ``scale`` is the range of the factor, halving as likely as doubling. These are probabilities: ``focus`` (the crop is
-    placed around one of the heads, not anywhere), ``mosaic`` (it is four pieces of the picture at half the scale),
+    ``scale`` is the range of the scale factor, sampled log-uniformly. These are probabilities: ``focus`` (the crop is
+    placed around one of the heads, not anywhere), ``mosaic`` (it consists of four pieces at half the scale),
     ``flip``, ``grey``, ``gamma``, ``blur``, ``noise`` and ``jpeg``. The others are the strengths of
     `transforms.colour_jitter`.
     """
@@ -65,7 +65,7 @@ class Augmentation:
         return self.scale[0], self.scale[1]
 
     def recolour(self, image: RGB, random: np.random.Generator) -> RGB:
-        """Change all that does not move points."""
+        """Apply everything that does not move points."""
         jitter = {name: getattr(self, name) for name in ("brightness", "contrast", "saturation", "hue")}
         if any(jitter.values()):
             image = transforms.colour_jitter(image, random, **jitter)

@@ -1,4 +1,4 @@
-"""Contact sheets: many small pictures with their heads on one HTML page that needs nothing else."""
+"""Contact sheets: many thumbnails with their heads on one self-contained HTML page."""
 
 import os
 from collections.abc import Mapping, Sequence

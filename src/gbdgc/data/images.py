@@ -1,4 +1,4 @@
-"""Reading pictures: upright, RGB, eight bits, with a limit on pixels and an error that says what is wrong."""
+"""Reading pictures as upright 8-bit RGB, with a limit on pixels and errors that say what is wrong."""
 
 import math
 import os
@@ -42,11 +42,11 @@ _STRIP_PIXELS = 4_000_000
 
 
 class PictureTooLarge(InputError):
-    """A picture of more pixels than are allowed: nothing of it was decoded."""
+    """A picture with more pixels than allowed; nothing of it was decoded."""
 
 
 class NotEnoughMemory(InputError):
-    """A picture that may be good, but this machine has no room for its pixels now."""
+    """A picture that may be fine, but does not fit into memory now."""
 
 
 def raise_pillow_limit(max_pixels: int = MAX_PIXELS) -> None:
@@ -154,7 +154,7 @@ def _orientation(image: Image.Image) -> int:
 
 @contextmanager
 def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator[Image.Image]:
-    """Open and, when the caller is done, close; every way in which a picture can be bad becomes an InputError."""
+    """Open a picture and close it again; every way in which it can be bad becomes an `InputError`."""
     name = "the picture" if isinstance(source, bytes) else str(source)
     if source == b"":
         raise InputError(name, "there is nothing in it")

@@ -1,9 +1,9 @@
 """The training set with its pseudo-domains, and the batches of an epoch.
 
-Every crop is a function of (seed, epoch, id) and every order one of (seed, epoch): the number of workers, of processes
-and of interruptions changes nothing. So the state of an epoch is the number of its steps done, and nothing more.
+Every crop is a function of (seed, epoch, id) and every order one of (seed, epoch): the number of workers, processes and
+interruptions does not matter. So the only state of an epoch is the number of steps done.
 
-Workers are threads: decoding, resizing and density maps leave Python's lock, and all share one cache of pictures.
+Workers are threads: decoding, resizing and density maps release the GIL, and all share one cache of pictures.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ class TrainingSet:
     cache_bytes : int
         Memory for decoded pictures.
     max_side : int, optional
-        Pictures with a longer side are made smaller before all else.
+        Pictures with a longer side are shrunk first.
     """
 
     def __init__(
@@ -178,22 +178,22 @@ class Batches:
     Parameters
     ----------
     batch_size : int
-        Pictures a step over all processes together; each process gets the rows of its ``rank``.
+        Pictures per step over all processes together; each process gets the rows of its ``rank``.
     epoch, seed : int
-        What the order depends on.
+        Determine the order.
     start : int
-        Steps of this epoch that are done already: their pictures are not touched.
+        Steps of this epoch that are already done: their pictures are not read.
     workers : int
-        Threads; 0 makes each batch when it is asked for.
+        Threads; with 0 each batch is made on demand.
     repeats : int
-        How many crops of each picture make the epoch.
+        Crops per picture and epoch.
     balanced : bool
         Fill each batch with the pseudo-domains in equal parts.
     shares : mapping, optional
-        How much of the epoch each source makes up, by its name, with which the ids of its pictures begin.
+        The share of each source in the epoch, by its name, with which the ids of its pictures begin.
 
-    Every batch is full: what is left over at the end of an epoch is left out, and a set with fewer pictures than a
-    batch fills it with further crops of the same pictures.
+    Every batch is full: the remainder at the end of an epoch is dropped, and a set with fewer pictures than a batch
+    fills it with further crops of the same pictures.
     """
 
     training_set: TrainingSet

@@ -1,4 +1,4 @@
-"""A data set in numbers: how many pictures and heads, how crowded, how large."""
+"""Statistics of a data set: pictures, heads, crowding and sizes."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,11 +1,11 @@
-"""Crop, resize, flip and colour: a picture and its heads together, as small functions.
+"""Cropping, resizing, flipping and recolouring a picture together with its heads.
 
 Coordinates are continuous: pixel (column i, row j) covers [i, i + 1) x [j, j + 1), its centre is (i + 0.5, j + 0.5) and
 a picture reaches from 0 to its width and height. So a crop subtracts its corner, a resize multiplies, a flip takes the
 distance from the other side, and the pixel of a head is the floor of its position, before and after.
 
-What changes places takes and returns (image, points); what changes colours alone takes and returns the image. Points
-keep their order, and only a crop drops any. Where chance decides, the caller gives the generator.
+Functions that move pixels take and return (image, points); those that only change colours take and return the image.
+Points keep their order, and only cropping drops any. Random functions take their generator as an argument.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Keeping the names of domains from one epoch to the next."""
+"""Keeping the labels of domains consistent from one epoch to the next."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
+from gbdgc.domains.tree import Integers
 from gbdgc.errors import InputError
-
-Integers = NDArray[np.int64]
 
 
 def align_labels(labels: ArrayLike, previous: ArrayLike) -> Integers:
@@ -60,7 +59,7 @@ class NamedClusters(NamedTuple):
 
 
 def name_domains(labels: Integers, centers: NDArray[np.float64], previous: Integers | None) -> NamedClusters:
-    """Give the domains 0 .. K-1 the names they had, if there is a past."""
+    """Give the domains 0 .. K-1 the names they had in the previous epoch, if there was one."""
     if previous is None:
         return NamedClusters(labels, np.arange(len(centers)), centers)
     names = matching_names(labels, len(centers), previous)

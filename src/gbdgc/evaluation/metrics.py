@@ -1,4 +1,4 @@
-"""Numbers from rows: errors with their intervals, in all and by density, size and tag."""
+"""Errors with their intervals, overall and by density, size and tag."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ def rmse(truth: Values, count: Values) -> Any:
 
 
 def nae(truth: Values, count: Values) -> Any:
-    """Absolute error as a share of the truth, its mean over the pictures with anybody in them: 0 has no share."""
+    """Mean of the absolute error relative to the true count, over the pictures with people in them."""
     people = truth > 0
     shares = np.abs(count - truth) * people / np.where(people, truth, 1)
     with np.errstate(invalid="ignore"):
@@ -40,7 +40,7 @@ def nae(truth: Values, count: Values) -> Any:
 
 
 def bias(truth: Values, count: Values) -> Any:
-    """Mean error: how many too many."""
+    """Mean signed error: positive where too many are counted."""
     return (count - truth).mean(axis=-1)
 
 
@@ -55,10 +55,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def unbiased_gain(summary: Mapping[str, float]) -> float:
-    """Return the factor that takes the bias out of counts summarised so; 1 where it may be chance.
-
-    That is where it lies within two standard errors of none.
-    """
+    """Return the factor that removes the bias from counts with this summary; 1 if it is within two standard errors."""
     error = math.sqrt(max(0.0, summary["rmse"] ** 2 - summary["bias"] ** 2) / max(1, summary["images"]))
     counted = summary["mean"] + summary["bias"]
     return summary["mean"] / counted if abs(summary["bias"]) > 2 * error and counted > 0 else 1.0
@@ -72,7 +69,7 @@ def errors(rows: Sequence[Row], *, seed: int = 0) -> Summary:
 
 
 def doubt(rows: Sequence[Row]) -> str | None:
-    """Say what is wrong with counts that are no better than always the same number; None where they are."""
+    """Explain why counts are no better than a constant; None if they are better."""
     truth, count = _arrays(rows)
     if len(truth) < _FEW or truth.std() == 0:
         return None
@@ -84,7 +81,7 @@ def doubt(rows: Sequence[Row]) -> str | None:
 
 
 def full_summary(rows: Sequence[Row], *, seed: int = 0) -> Summary:
-    """Return the errors in all, by band of the true count, by the longer side, and by each tag's values."""
+    """Return the errors overall, by band of the true count, by longer side, and by each tag's values."""
     labelled = [row for row in rows if row.truth is not None]
     return errors(labelled, seed=seed) | {
         "unlabelled": len(rows) - len(labelled),

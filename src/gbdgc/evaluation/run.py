@@ -1,4 +1,4 @@
-"""`evaluate`: count data sets by a model into a run folder, through whatever may interrupt it."""
+"""`evaluate`: count data sets with a model into a run folder; resumable after any interruption."""
 
 import hashlib
 import json
@@ -24,14 +24,14 @@ from gbdgc.progress import track
 from gbdgc.runs import Journal, Resume, RunFolder, read_json
 
 SELECTION = {"validation": "source validation", "last": "last epoch", "none": "nobody (one of the last epochs)"}
-"""The rules by which a model may have been chosen, in words."""
+"""The selection rules of a model, in words."""
 
 Place = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model makes of some data sets."""
+    """The evaluation of a model on some data sets."""
 
     folder: Path
     rows: list[Row]
@@ -55,7 +55,7 @@ def evaluate(
     resume: Resume = False,
     seed: int = 0,
 ) -> Evaluation:
-    """Count labelled data sets and say how far off the counts are.
+    """Count labelled data sets and measure the errors.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _usual_split(place: Place, dataset: Dataset) -> str:
 
 
 def _identify(weights: Place | Counter, counter: Counter) -> dict[str, Any]:
-    """Say which model it was, so that nobody need guess."""
+    """Identify the model that was evaluated."""
     if isinstance(weights, Counter):
         return {"path": None, "sha256": None, "info": counter.info}
     path = model_file(weights)
@@ -167,13 +167,13 @@ def _identify(weights: Place | Counter, counter: Counter) -> dict[str, Any]:
 
 
 def model_digest(path: Path) -> str:
-    """Return the SHA-256 by which a model is known, wherever its file lies."""
+    """Return the SHA-256 that identifies a model, wherever its file lies."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _changed(file: Path, settings: dict[str, Any]) -> list[str]:
-    """Name the settings that differ from those in a file; a model may have moved, and is known by its hash."""
+    """Name the settings that differ from those in a file; a model may have moved, and is identified by its hash."""
     before, now = read_json(file), json.loads(json.dumps(settings))
     for each in (before, now):
         each["weights"].pop("path", None)

@@ -1,6 +1,6 @@
-"""The file that the NWPU-Crowd server takes: one line per picture of the test part, `id count` with four decimals.
+"""The submission file of the NWPU-Crowd server: one line per picture of the test part, `id count` with four decimals.
 
-As its guideline asks for it: plain text, 1,500 lines, such as ``3610 100.0000``; the ids are 3610 to 5109.
+Its guideline asks for plain text of 1,500 lines such as ``3610 100.0000``, with the ids 3610 to 5109.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ NWPU_TEST_IDS = [str(number) for number in range(3610, 5110)]
 
 
 def check_nwpu_ids(ids: Iterable[str]) -> None:
-    """Refuse pictures that are not all of the test part of NWPU-Crowd, and no other."""
+    """Refuse anything but the complete test part of NWPU-Crowd."""
     given = set(ids)
     part = f"the test part of NWPU-Crowd, {NWPU_TEST_IDS[0]} to {NWPU_TEST_IDS[-1]}"
     if strangers := sorted(given.difference(NWPU_TEST_IDS)):

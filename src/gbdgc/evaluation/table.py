@@ -1,4 +1,4 @@
-"""The per-image table: one row per picture, written as it is counted, read back as it was."""
+"""The per-image table: one row per picture, written as it is counted, and read back unchanged."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,12 +47,12 @@ class Row:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells the picture from all others: its data set and its id."""
+        """What identifies the picture: its data set and its id."""
         return self.data, self.id
 
     @property
     def error(self) -> float | None:
-        """How many too many."""
+        """The signed error: positive where too many are counted."""
         return None if self.truth is None else self.count - self.truth
 
 

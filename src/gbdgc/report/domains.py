@@ -1,4 +1,4 @@
-"""The domains of a run, made ready to be looked at."""
+"""The section of the report about latent domains."""
 
 from typing import Any
 

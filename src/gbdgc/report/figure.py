@@ -1,4 +1,4 @@
-"""The figure that papers show: pictures, their truth and what models see in them, on one scale."""
+"""A figure for papers: pictures, their ground truth and the densities of models, on one scale."""
 
 import os
 from collections.abc import Mapping, Sequence

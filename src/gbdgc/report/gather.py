@@ -1,4 +1,4 @@
-"""Reading what a run and its evaluations left on disk. Nothing is computed here."""
+"""Reading the files of a run and its evaluations; nothing is computed here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

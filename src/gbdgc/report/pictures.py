@@ -1,4 +1,4 @@
-"""Small pictures that live inside the page: thumbnails as JPEG, densities in colour, found by data set and id."""
+"""Pictures embedded in the page: JPEG thumbnails and coloured densities, found by data set and id."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""From a run's files to the page."""
+"""Rendering the report page of a run."""
 
 import hashlib
 import os

@@ -36,9 +36,9 @@ def environment() -> dict[str, object]:
 
 
 def without_password(address: str) -> str:
-    """Return an address without user and password, which end at the last @, as FFmpeg reads them.
+    """Return an address without user and password, which end at the last @, as FFmpeg parses them.
 
-    Cameras also take them as ``?user=a&pwd=b`` or ``/user=a_password=b_channel=1.sdp``: what such names give is hidden.
+    Cameras also accept them as ``?user=a&pwd=b`` or ``/user=a_password=b_channel=1.sdp``: such values are hidden too.
     """
     if "://" not in address:
         return address

@@ -1,4 +1,4 @@
-"""What lies between a lit scene and eight bits: glow, rain and snow, the lens and the sensor."""
+"""From a lit scene to eight bits: glow, rain and snow, the lens and the sensor."""
 
 from math import ceil
 

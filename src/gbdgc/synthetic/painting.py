@@ -1,4 +1,4 @@
-"""Painting a scene: figures with their shadows, the lit ground, and everything that lies between it and the sensor."""
+"""Painting a scene: figures with their shadows, the lit ground, the backdrop, and what the camera adds."""
 
 from typing import Any, NamedTuple
 

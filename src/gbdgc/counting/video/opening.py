@@ -1,4 +1,4 @@
-"""Where moving pictures come from, and how each kind is opened."""
+"""Opening video files, cameras and streams."""
 
 import math
 import re
@@ -80,7 +80,7 @@ def open_source(source: str | int | Path) -> "InputContainer":
 
 
 def is_live(source: str | int | Path, container: "InputContainer") -> bool:
-    """Whether pictures come as they happen and cannot wait: cameras, and streams that know no end."""
+    """Whether frames arrive in real time and cannot wait: cameras, and streams without an end."""
     return _camera(source) is not None or (_scheme(source) is not None and container.duration is None)
 
 

@@ -93,10 +93,10 @@ def frames(
         are then reckoned from the time, may be off.
     seconds : stop after this time: by timestamps for a file, by the clock for a live source.
     max_pixels : refuse a source with larger pictures.
-    live : whether to drop frames rather than fall behind, and to connect again; found out unless given.
-    retries : how many times in a row to try to connect again before the stream is given up with an `InputError`.
-    pause : seconds before the first of these attempts; each further pause is twice as long, up to half a minute.
-    report : called with a line of text when a stream breaks or a file is damaged; logs a warning unless given.
+    live : whether to drop frames rather than fall behind, and to reconnect; detected by default.
+    retries : how many times in a row to try to reconnect before giving up with an `InputError`.
+    pause : seconds before the first attempt; each further pause is twice as long, up to half a minute.
+    report : called with a line of text when a stream breaks or a file is damaged; by default logs a warning.
     """
     if not every >= 0:
         raise InputError(f"every={every}", "must be seconds, 0 or more")

@@ -45,7 +45,7 @@ class VideoWriter:
     fps : pictures a second, as played.
     size : width and height. Encoders want both even: an odd one is extended by a pixel. Pictures of another size are
         scaled to it.
-    codec : "h264", "vp9" or "mpeg4"; unless given, the first that does without a GPL encoder: H.264 where PyAV has
+    codec : "h264", "vp9" or "mpeg4"; by default the first that needs no GPL encoder: H.264 where PyAV has
         OpenH264, else VP9, and MPEG-4 in ``.mov``.
     """
 

@@ -1,4 +1,4 @@
-"""What every reader shares: the entry it yields, and safe ways to find files."""
+"""What all readers share: the entries they yield, and safe ways to find files."""
 
 import json
 import os

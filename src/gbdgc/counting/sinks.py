@@ -220,7 +220,7 @@ class ResultsFolder:
             name = os.path.relpath(row["source"], root).replace(os.sep, "/")
             heads = csv_rows((self.folder / row["points"]).read_text(encoding="utf-8"))[1:]
             points = np.array(heads, dtype=float).reshape(-1, 3)
-            pictures.append(coco.Picture(name, int(row["width"]), int(row["height"]), points))
+            pictures.append(coco.CocoImage(name, int(row["width"]), int(row["height"]), points))
         with atomic_write(self.folder / HEADS, "w") as file:
             json.dump(coco.document(pictures), file)
 

@@ -8,7 +8,7 @@ Workers are threads: decoding, resizing and density maps release the GIL, and al
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
@@ -52,6 +52,7 @@ class Batch(NamedTuple):
         return Batch(self.images.to(device), self.people.to(device), self.domain.to(device), self.ids)
 
 
+@dataclass(eq=False)
 class TrainingSet:
     """Labelled samples, their pseudo-domains by id, and how their crops are made.
 
@@ -71,36 +72,25 @@ class TrainingSet:
         Pictures with a longer side are shrunk first.
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        augmentation: Augmentation | None = None,
-        *,
-        kernel: int = 15,
-        sigma: float = 4.0,
-        adaptive: bool = False,
-        cell: int = 1,
-        seed: int = 0,
-        cache_bytes: int = 0,
-        max_side: int | None = None,
-    ) -> None:
-        if not dataset:
+    dataset: Dataset
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    _: KW_ONLY
+    kernel: int = 15
+    sigma: float = 4.0
+    adaptive: bool = False
+    cell: int = 1
+    seed: int = 0
+    cache_bytes: InitVar[int] = 0
+    max_side: InitVar[int | None] = None
+
+    def __post_init__(self, cache_bytes: int, max_side: int | None) -> None:
+        if not self.dataset:
             raise InputError("", "there are no samples to train on")
-        if unlabelled := [sample.id for sample in dataset if sample.points is None]:
-            raise InputError(
-                "",
-                f"{len(unlabelled)} of {len(dataset)} samples have no labels, such as {unlabelled[0]}",
-                "train on `dataset.labelled`",
-            )
-        self.dataset = dataset
-        self.augmentation = augmentation or Augmentation()
-        self.kernel = kernel
-        self.sigma = sigma
-        self.adaptive = adaptive
-        self.cell = cell
-        self.seed = seed
+        if unlabelled := [sample.id for sample in self.dataset if sample.points is None]:
+            reason = f"{len(unlabelled)} of {len(self)} samples have no labels, such as {unlabelled[0]}"
+            raise InputError("", reason, "train on `dataset.labelled`")
         self.cache = ImageCache(cache_bytes, max_side=max_side)
-        self._domains = dict.fromkeys(dataset.ids, 0)
+        self._domains = dict.fromkeys(self.dataset.ids, 0)
 
     def __len__(self) -> int:
         return len(self.dataset)

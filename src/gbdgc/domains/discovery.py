@@ -1,6 +1,7 @@
 """`GranularBallDomains`: latent domains from granular balls, as a scikit-learn estimator."""
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ def discover(
     return Clusters(tree.spread(balls.labels), balls.centers), tree, False
 
 
+@dataclass(eq=False, repr=False)
 class GranularBallDomains(ClusterMixin, WarmStartDomains):
     """Latent domains by granular balls: divide descriptors into compact balls, then cluster the balls.
 
@@ -113,31 +115,17 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
     2
     """
 
-    def __init__(
-        self,
-        n_domains: int | str = "auto",
-        n_components: int | None = 256,
-        split_margin: float = 1.05,
-        sharpness: float | str = "sqrt",
-        max_depth: int = 8,
-        min_ball_size: int = 1,
-        max_iter: int = 10,
-        mode: str = "paper",
-        weight_power: str = "assignment",
-        random_state: int | RandomState | None = 0,
-        copy: bool = True,
-    ) -> None:
-        self.n_domains = n_domains
-        self.n_components = n_components
-        self.split_margin = split_margin
-        self.sharpness = sharpness
-        self.max_depth = max_depth
-        self.min_ball_size = min_ball_size
-        self.max_iter = max_iter
-        self.mode = mode
-        self.weight_power = weight_power
-        self.random_state = random_state
-        self.copy = copy
+    n_domains: int | str = "auto"
+    n_components: int | None = 256
+    split_margin: float = 1.05
+    sharpness: float | str = "sqrt"
+    max_depth: int = 8
+    min_ball_size: int = 1
+    max_iter: int = 10
+    mode: str = "paper"
+    weight_power: str = "assignment"
+    random_state: int | RandomState | None = 0
+    copy: bool = True
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Return the settings, and what was found with them."""

@@ -19,7 +19,10 @@ from gbdgc.errors import InputError
 
 
 class EmbeddedDomains(BaseEstimator):
-    """Domains with centers on the reduced axes."""
+    """Domains with centers on the reduced axes.
+
+    Estimators are dataclasses, whose fields are the constructor's arguments: it stores them, and ``fit`` checks them.
+    """
 
     n_domains: int | str
     n_components: int | None

@@ -11,7 +11,7 @@ Statistic = Callable[..., Any]
 """From arrays with pictures along the last axis to one number for each leading index."""
 
 DRAWS = 2000
-COVERAGE = 0.95
+_COVERAGE = 0.95
 _CHUNK = 4_000_000  # resampled values held at once: some tens of megabytes
 
 
@@ -38,7 +38,7 @@ def bootstrap(statistic: Statistic, *samples: Values, seed: int = 0, draws: int 
     for first in range(0, draws, step := max(1, _CHUNK // size)):
         chosen = random.integers(0, size, (min(step, draws - first), size))
         replicates.append(statistic(*(sample[chosen] for sample in samples)))
-    tail = 100 * (1 - COVERAGE) / 2
+    tail = 100 * (1 - _COVERAGE) / 2
     # A resample may hold nothing that the statistic is defined on: it says nothing, and is left out.
     values = np.concatenate(replicates)
     values = values[~np.isnan(values)]

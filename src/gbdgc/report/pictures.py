@@ -58,7 +58,7 @@ class Album:
         """Return the picture, its longer side at most ``side``."""
         sample = self.find(data, id)
         with suppress(InputError):
-            return None if sample is None else jpeg(read_image(sample.image), side)
+            return None if sample is None else thumbnail_address(read_image(sample.image), side)
         self.missing.add(data)
         return None
 
@@ -75,7 +75,7 @@ def draw_panel(row: Row, album: Album, counter: Counter, side: int) -> Panel | N
         return None
     levels = levels_on_one_scale(sample, [result])
     coloured = [_coloured(each, sample.width, sample.height, side) for each in levels]
-    return Panel(row, jpeg(read_image(sample.image), side), *coloured)
+    return Panel(row, thumbnail_address(read_image(sample.image), side), *coloured)
 
 
 def levels_on_one_scale(sample: Sample, results: Sequence[Result]) -> list[NDArray[np.float32]]:
@@ -94,7 +94,7 @@ def levels_on_one_scale(sample: Sample, results: Sequence[Result]) -> list[NDArr
     return [np.clip(each / peak, 0, 1) for each in (truth, *(_smoothed(result.cells) for result in results))]
 
 
-def jpeg(image: RGB, side: int) -> str:
+def thumbnail_address(image: RGB, side: int) -> str:
     """Return a data address of the picture, its longer side at most ``side``."""
     small = Image.fromarray(image)
     small.thumbnail((side, side), reducing_gap=2.0)

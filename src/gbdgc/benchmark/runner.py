@@ -71,9 +71,8 @@ def plan_benchmark(name: str, settings: Settings) -> list[Task]:
     jobs = _only(settings.sources, "source", jobs, name)
     jobs = _only(settings.variants, "variant", jobs, name)
     if (epochs := settings.config_of(jobs[0], 0).train.epochs) < benchmark.least_epochs:
-        raise InputError(
-            name, f"looks at the last {benchmark.least_epochs} epochs, and there are {epochs}", "train for more"
-        )
+        reason = f"looks at the last {benchmark.least_epochs} epochs, and there are {epochs}"
+        raise InputError(name, reason, "train for more")
     return [
         Task(name, job, target, seed, settings)
         for seed in settings.seeds

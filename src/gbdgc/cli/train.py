@@ -51,9 +51,8 @@ def train(
 
     seconds = None if budget is None else _seconds(budget)
     if max_restarts and (out is None or devices < 2):
-        raise UsageError(
-            "--max-restarts", "it goes on with a run of several processes in --out", "give --devices and --out"
-        )
+        reason = "it goes on with a run of several processes in --out"
+        raise UsageError("--max-restarts", reason, "give --devices and --out")
     if devices > 1 and "LOCAL_RANK" not in os.environ:
         from gbdgc.cli.processes import run_processes
         from gbdgc.config import load_config
@@ -80,8 +79,8 @@ def train(
         return
     stdout.print(f"run: {run.folder}", soft_wrap=True, markup=False)
     stderr.print(f"next: gbdgc eval {run.best} DATA", soft_wrap=True, markup=False)
-    if reason := read(run.best)[1].get("doubt"):
-        stderr.print(f"doubt: {reason}", soft_wrap=True, markup=False)
+    if doubt := read(run.best)[1].get("doubt"):
+        stderr.print(f"doubt: {doubt}", soft_wrap=True, markup=False)
 
 
 def _seconds(duration: str) -> float:

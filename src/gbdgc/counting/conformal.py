@@ -69,9 +69,8 @@ class Conformal(PlainArrays):
         x_NF = np.asarray(features, dtype=np.float64)
         size = len(x_NF)
         if size < MIN_PICTURES:
-            raise InputError(
-                "intervals", f"{size} labelled pictures to calibrate them on", f"at least {MIN_PICTURES} are needed"
-            )
+            reason = f"{size} labelled pictures to calibrate them on"
+            raise InputError("intervals", reason, f"at least {MIN_PICTURES} are needed")
         # The log of count + c is the second feature.
         ratios = np.log(np.asarray(truth, dtype=np.float64) + OFFSET) - x_NF[:, 1]
         mean, deviation = x_NF.mean(axis=0), np.maximum(x_NF.std(axis=0), 1e-6)

@@ -104,11 +104,9 @@ def _refuse_drift(weights: Path, path: Path) -> None:
     if drift.relative > MAX_DRIFT:
         path.unlink()
         path.with_suffix(".bin").unlink(missing_ok=True)
-        raise InputError(
-            str(weights),
-            f"in 8 bits its counts of drawn scenes drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}",
-            "export it with pictures like those to be counted: gbdgc export --int8 --calibrate DIR",
-        )
+        reason = f"in 8 bits its counts of drawn scenes drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}"
+        advice = "export it with pictures like those to be counted: gbdgc export --int8 --calibrate DIR"
+        raise InputError(str(weights), reason, advice)
 
 
 def _forget_oldest(folder: Path) -> None:

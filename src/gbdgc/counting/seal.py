@@ -28,6 +28,5 @@ def check_seal(path: Path) -> None:
         return
     beside = weights.read_bytes() if path.suffix.lower() == ".xml" and weights.exists() else b""
     if content != sealed(content[:start], path.suffix.lower(), beside):
-        raise InputError(
-            path, "damaged: its content does not match its digest", "export it again with: gbdgc export WEIGHTS"
-        )
+        reason = "damaged: its content does not match its digest"
+        raise InputError(path, reason, "export it again with: gbdgc export WEIGHTS")

@@ -61,9 +61,8 @@ def spans(length: int, tile: int) -> list[Span]:
 def check_tile(tile: int) -> int:
     """Return the side to cut windows by: a multiple of 16 with a core at least as wide as a margin."""
     if tile < 3 * MARGIN:
-        raise InputError(
-            f"tile={tile}", f"windows have a margin of {MARGIN} pixels each side", f"give at least {3 * MARGIN}"
-        )
+        reason = f"windows have a margin of {MARGIN} pixels each side"
+        raise InputError(f"tile={tile}", reason, f"give at least {3 * MARGIN}")
     return tile // GRID * GRID
 
 

@@ -47,11 +47,8 @@ class Augmentation:
         if self.mosaic and self.crop % 2:
             raise InputError(f"augmentation.crop={self.crop}", "four pieces cannot share it", "take an even number")
         if len(self.scale) != 2 or not 0 < self.scale[0] <= self.scale[1]:
-            raise InputError(
-                f"augmentation.scale={self.scale}",
-                "the smallest and the largest factor, both above 0",
-                "such as [0.7,1.6]",
-            )
+            reason = "the smallest and the largest factor, both above 0"
+            raise InputError(f"augmentation.scale={self.scale}", reason, "such as [0.7,1.6]")
         for name in _PROBABILITIES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"augmentation.{name}={getattr(self, name)}", "a probability lies between 0 and 1")

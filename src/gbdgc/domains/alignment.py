@@ -30,9 +30,8 @@ def align_labels(labels: ArrayLike, previous: ArrayLike) -> Integers:
     """
     new, old = as_labels(labels, "labels"), as_labels(previous, "previous")
     if len(new) != len(old):
-        raise InputError(
-            "", f"previous has {len(old)} labels for {len(new)} samples", "both must speak of the same samples"
-        )
+        reason = f"previous has {len(old)} labels for {len(new)} samples"
+        raise InputError("", reason, "both must speak of the same samples")
     domains, position = np.unique(new, return_inverse=True)
     return matching_names(position, len(domains), old)[position]
 
@@ -75,7 +74,6 @@ def as_labels(values: ArrayLike, name: str) -> Integers:
     if labels.dtype.kind not in "iub" and not (
         labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == np.rint(labels)).all()
     ):
-        raise InputError(
-            "", f"{name} holds something else than whole numbers ({labels.dtype})", "number the domains first"
-        )
+        reason = f"{name} holds something else than whole numbers ({labels.dtype})"
+        raise InputError("", reason, "number the domains first")
     return labels.astype(np.int64)

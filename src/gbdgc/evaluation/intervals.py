@@ -46,7 +46,7 @@ def bootstrap(statistic: Statistic, *samples: Values, seed: int = 0, draws: int 
     return Estimate(value, _number(low), _number(high))
 
 
-def paired_bootstrap(statistic: Statistic, truth: Values, first: Values, second: Values, *, seed: int = 0) -> Estimate:
+def paired_bootstrap(statistic: Statistic, truth: Values, first: Values, second: Values) -> Estimate:
     """Return how much lower a statistic is for the first counts than for the second, on the same pictures.
 
     Both runs are resampled together, so that what makes a picture hard for both cancels out.
@@ -55,7 +55,7 @@ def paired_bootstrap(statistic: Statistic, truth: Values, first: Values, second:
     def gain(truth: Values, first: Values, second: Values) -> Any:
         return statistic(truth, second) - statistic(truth, first)
 
-    return bootstrap(gain, truth, first, second, seed=seed)
+    return bootstrap(gain, truth, first, second)
 
 
 def _number(value: Any) -> float | None:

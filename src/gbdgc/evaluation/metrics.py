@@ -80,24 +80,24 @@ def doubt(rows: Sequence[Row]) -> str | None:
     return None
 
 
-def full_summary(rows: Sequence[Row], *, seed: int = 0) -> Summary:
+def full_summary(rows: Sequence[Row]) -> Summary:
     """Return the errors overall, by band of the true count, by longer side, and by each tag's values."""
     labelled = [row for row in rows if row.truth is not None]
-    return errors(labelled, seed=seed) | {
+    return errors(labelled) | {
         "unlabelled": len(rows) - len(labelled),
-        "by_density": _by(labelled, lambda row: _band(row.truth or 0, _DENSITY), _DENSITY, seed),
-        "by_size": _by(labelled, lambda row: _band(max(row.width, row.height), _SIZE), _SIZE, seed),
-        "by_tag": {tag: _by_tag(labelled, tag, seed) for tag in tag_names(row.tags for row in labelled)},
+        "by_density": _by(labelled, lambda row: _band(row.truth or 0, _DENSITY), _DENSITY),
+        "by_size": _by(labelled, lambda row: _band(max(row.width, row.height), _SIZE), _SIZE),
+        "by_tag": {tag: _by_tag(labelled, tag) for tag in tag_names(row.tags for row in labelled)},
     }
 
 
-def compare(rows: Sequence[Row], others: Sequence[Row], *, seed: int = 0) -> Summary:
+def compare(rows: Sequence[Row], others: Sequence[Row]) -> Summary:
     """Return by how much ``rows`` are better than ``others``, on the labelled pictures that both have."""
     theirs = {row.key: row for row in others if row.truth is not None}
     pairs = [(row, theirs[row.key]) for row in rows if row.key in theirs and theirs[row.key].truth == row.truth]
     truth, count = _arrays([mine for mine, _ in pairs])
     other = np.array([their.count for _, their in pairs], dtype=np.float64)
-    gains = {name: paired_bootstrap(METRICS[name], truth, count, other, seed=seed) for name in ("mae", "rmse")}
+    gains = {name: paired_bootstrap(METRICS[name], truth, count, other) for name in ("mae", "rmse")}
     return {"images": len(pairs)} | {name: gain._asdict() for name, gain in gains.items()}
 
 
@@ -107,16 +107,16 @@ def _arrays(rows: Iterable[Row]) -> tuple[NDArray[np.float64], NDArray[np.float6
     return truth, count
 
 
-def _by(rows: Sequence[Row], key: Callable[[Row], str], names: Iterable[str], seed: int) -> Summary:
+def _by(rows: Sequence[Row], key: Callable[[Row], str], names: Iterable[str]) -> Summary:
     groups: dict[str, list[Row]] = {name: [] for name in names}
     for row in rows:
         groups[key(row)].append(row)
-    return {name: errors(group, seed=seed) for name, group in groups.items() if group}
+    return {name: errors(group) for name, group in groups.items() if group}
 
 
-def _by_tag(rows: Sequence[Row], tag: str, seed: int) -> Summary:
+def _by_tag(rows: Sequence[Row], tag: str) -> Summary:
     tagged = [row for row in rows if tag in row.tags]
-    return _by(tagged, lambda row: row.tags[tag], sorted({row.tags[tag] for row in tagged}), seed)
+    return _by(tagged, lambda row: row.tags[tag], sorted({row.tags[tag] for row in tagged}))
 
 
 def _band(value: int, bands: Mapping[str, int | None]) -> str:

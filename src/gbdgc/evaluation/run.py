@@ -53,7 +53,6 @@ def evaluate(
     against: Place | None = None,
     out: Place | None = None,
     resume: Resume = False,
-    seed: int = 0,
 ) -> Evaluation:
     """Count labelled data sets and measure the errors.
 
@@ -71,7 +70,6 @@ def evaluate(
     out : the run's folder; by default the next free ``runs/eval/<name>-<n>``.
     resume : continue the run in ``out``, or the newest one of this model: what is counted is not counted again. "auto"
         starts one where there is none.
-    seed : of the intervals.
     """
     if max_side is not None and max_side < 1:
         raise InputError(f"max_side={max_side}", "a side has at least one pixel", "leave it out to count at full size")
@@ -105,7 +103,7 @@ def evaluate(
     summary: Summary = {
         "weights": settings["weights"],
         "selection": SELECTION.get(str(counter.info.get("selection")), "unknown"),
-        "intervals": f"95 %, percentile bootstrap over pictures, {DRAWS} resamples, seed {seed}",
+        "intervals": f"95 %, percentile bootstrap over pictures, {DRAWS} resamples, seed 0",
         "max_side": counter.max_side,
         "tile": counter.tile,
         "engine": counter.engine.name,
@@ -119,13 +117,13 @@ def evaluate(
             "split": chosen,
             "max_side": counter.max_side,
             "unreadable": sum(each.data == name for each in unreadable),
-            **full_summary(own, seed=seed),
+            **full_summary(own),
             "localisation": localisation(own),
             "coverage": coverage(own),
             "doubt": doubt(own),
         }
         if others is not None:
-            summary["data"][name]["against"] = compare(own, others, seed=seed)
+            summary["data"][name]["against"] = compare(own, others)
     write_json(folder / "summary.json", summary)
     return Evaluation(folder, rows, unreadable, summary)
 
@@ -153,9 +151,8 @@ def _usual_split(place: Place, dataset: Dataset) -> str:
     if set(labelled) == {None}:
         return "all"
     there = ", ".join(name or "no split" for name in dataset.split_sizes())
-    raise InputError(
-        place, f"no labelled test or val part to count; there are: {there}", 'choose one as split, or "all"'
-    )
+    reason = f"no labelled test or val part to count; there are: {there}"
+    raise InputError(place, reason, 'choose one as split, or "all"')
 
 
 def _identify(weights: Place | Counter, counter: Counter) -> dict[str, Any]:

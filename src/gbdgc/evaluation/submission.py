@@ -18,9 +18,8 @@ def check_nwpu_ids(ids: Iterable[str]) -> None:
     given = set(ids)
     part = f"the test part of NWPU-Crowd, {NWPU_TEST_IDS[0]} to {NWPU_TEST_IDS[-1]}"
     if strangers := sorted(given.difference(NWPU_TEST_IDS)):
-        raise UsageError(
-            f"picture {strangers[0]!r}", f"not of {part}", "a submission wants the test part of NWPU-Crowd and no other"
-        )
+        advice = "a submission wants the test part of NWPU-Crowd and no other"
+        raise UsageError(f"picture {strangers[0]!r}", f"not of {part}", advice)
     if missing := [id for id in NWPU_TEST_IDS if id not in given]:
         reason = f"the server wants all of {part}, and {len(missing)} of them are missing or cannot be read"
         raise InputError(f"picture {missing[0]!r}", reason, "give NWPU-Crowd with all of them, or make no submission")

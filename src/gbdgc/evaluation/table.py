@@ -83,9 +83,8 @@ def read_table(path: str | os.PathLike[str]) -> list[Row]:
         path.stat()
         lines = Journal(path, COLUMNS).rows()
     if missing := [column for column in COLUMNS if lines and column not in lines[0]]:
-        raise InputError(
-            path, f"no column {missing[0]!r}", f"give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder"
-        )
+        reason = f"no column {missing[0]!r}"
+        raise InputError(path, reason, f"give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder")
     rows = []
     for number, line in enumerate(lines, start=2):
         with as_input_error(ValueError, path, f"line {number} is damaged ({{error}})"):

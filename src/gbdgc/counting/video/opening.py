@@ -102,9 +102,8 @@ def _camera(source: str | int | Path) -> tuple[str, str] | None:
     if match is None:
         return None
     if sys.platform not in _CAMERAS:
-        raise InputError(
-            f"camera {source}", "cameras are read on Linux and macOS only", "give a stream's address instead"
-        )
+        reason = "cameras are read on Linux and macOS only"
+        raise InputError(f"camera {source}", reason, "give a stream's address instead")
     kind, address = _CAMERAS[sys.platform]
     return kind, address.format(match[1])
 

@@ -197,9 +197,8 @@ def _read_file(
         report(f"{name}: {len(damaged)} damaged parts were skipped")
     # The last picture lasts too: of a film with one a minute that is much.
     if whole is not None and seconds + 1 / rate < 0.9 * whole - 1:
-        raise InputError(
-            name, f"truncated: it ends at {seconds:.1f} s of {whole:.1f} s", "copy it again from its origin"
-        )
+        reason = f"truncated: it ends at {seconds:.1f} s of {whole:.1f} s"
+        raise InputError(name, reason, "copy it again from its origin")
 
 
 def _read_live(

@@ -79,9 +79,8 @@ def beneath(folder: Path, name: str, source: Path) -> Path:
     climbs = PurePosixPath(os.path.normpath(posix)).parts[:1] == ("..",)
     absolute = posix.startswith("/") or PureWindowsPath(name).drive != ""
     if not posix or "\0" in posix or absolute or climbs:
-        raise InputError(
-            source, f"{name!r} is not beneath {folder}", "names in label files must be relative to that folder"
-        )
+        reason = f"{name!r} is not beneath {folder}"
+        raise InputError(source, reason, "names in label files must be relative to that folder")
     return folder / os.path.normpath(posix)
 
 

@@ -10,6 +10,7 @@ import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from gbdgc.counting.seal import check_seal
 from gbdgc.errors import InputError, as_input_error, install_advice
 
 if TYPE_CHECKING:
@@ -31,6 +31,14 @@ INPUT, DENSITY, STATISTICS = "images", "density", "statistics"
 
 DESCRIPTION_KEY = "gbdgc"
 """The metadata key of an exported file's packed description."""
+
+_SEALS = {
+    # One more entry of ONNX's own metadata: field 14 of the model, key and value as protocol buffers write them.
+    ".onnx": (b"\x72\x4a\x0a\x06sha256\x12\x40", b""),
+    ".xml": (b"<!-- sha256 ", b" -->\n"),
+}
+"""What stands around the digest at the end of an exported file, where its runtime ignores it."""
+_DIGITS = 64
 
 _CARD_BATCH = 8
 """Pictures of one size counted together on a GPU; a CPU gains nothing from it and needs the memory."""
@@ -212,6 +220,25 @@ def unpack(text: str) -> Description:
     content = b64decode(text, validate=True)
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     return Description(json.loads(header["__metadata__"][DESCRIPTION_KEY]), load(content))
+
+
+def sealed(content: bytes, suffix: str, beside: bytes = b"") -> bytes:
+    """Return the content of an exported file with a digest of it, and of the file ``beside`` it, at its end."""
+    before, after = _SEALS[suffix]
+    return content + before + sha256(content + beside).hexdigest().encode() + after
+
+
+def check_seal(path: Path) -> None:
+    """Refuse a file that is not what was sealed; one without a seal, from before there were any, is taken as it is."""
+    before, after = _SEALS[path.suffix.lower()]
+    content, weights = path.read_bytes(), path.with_suffix(".bin")
+    start = len(content) - len(before) - _DIGITS - len(after)
+    if start < 0 or not content.startswith(before, start):
+        return
+    beside = weights.read_bytes() if path.suffix.lower() == ".xml" and weights.exists() else b""
+    if content != sealed(content[:start], path.suffix.lower(), beside):
+        reason = "damaged: its content does not match its digest"
+        raise InputError(path, reason, "export it again with: gbdgc export WEIGHTS")
 
 
 @contextmanager

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require
+from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require, sealed
 from gbdgc.counting.rounding import quiet
-from gbdgc.counting.seal import sealed
 from gbdgc.descriptors import channel_statistics
 from gbdgc.files import atomic_write, folder_beside
 from gbdgc.models import Network

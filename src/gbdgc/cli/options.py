@@ -18,7 +18,7 @@ _INT8 = "Count in 8 bits, by onnx or openvino: faster, and a little less exact."
 Int8 = Annotated[bool, Parameter(help=_INT8, negative="", show_default=False)]
 _MODELS = "A run's folder, a model file, an exported one, or a name from `gbdgc models`; by default the bundled one."
 Weights = Annotated[Path | None, Parameter(name=["--weights", "--model"], help=_MODELS)]
-ReadAs = Annotated[str, Parameter(name="--read-as", help="The format of the labels; by default recognised.")]
+ReadAs = Annotated[str, Parameter(name="--read-as", help="The format of the labels; auto recognises it.")]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Several = Parameter(negative="", consume_multiple=True)
 

@@ -1,6 +1,7 @@
 """The dependency direction: a module may import from the layers below its own, never from beside or above."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +60,15 @@ def test_a_module_knows_only_the_layers_below_its_own(path: Path) -> None:
     assert part in LEVEL, f"{part} has no place in the layers: give it one"
     forbidden = {used for used in parts_used(path) if used != part and LEVEL.get(used, len(LAYERS)) >= LEVEL[part]}
     assert not forbidden, f"{path.name} must not import {sorted(forbidden)}"
+
+
+def test_contributing_draws_the_same_layers_and_every_part_of_the_tree() -> None:
+    page = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| (?:commands|pipelines|components|core) \| (.*) \|$", page, re.MULTILINE)
+    drawn = [set(re.findall(r"`(\w+)`", step)) for row in reversed(rows) for step in row.split(" then ")]
+    assert drawn == [set(names) for names in LAYERS]
+    tree = page.split("src/gbdgc/\n")[1].split("```")[0]
+    assert not [name for name in LEVEL if not re.search(rf"\b{name}(/|\.py)", tree)]
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "domains"], ids=lambda path: path.name)

@@ -39,22 +39,22 @@ class DataConfig:
     split: str = "train"
     """The split of the source to train on; `all` takes every labelled picture, and so does data without any split."""
     validation: float = 0.1
-    """The share of the source kept aside to choose the model by; 0 keeps nothing aside."""
+    """The share of the source held out for model selection; 0 holds out nothing."""
     exclude: list[str] = field(default_factory=list)
-    """Pictures to leave out, by their ids: known mistakes in the labels."""
+    """Ids of pictures to leave out because their labels are known to be wrong."""
     max_side: int | None = None
-    """Pictures with a longer side are made smaller, in training and in evaluation. The most sensitive switch of all."""
+    """Pictures with a longer side are shrunk, in training and in evaluation. Results are most sensitive to this."""
     test_scale: float = 1.0
-    """Pictures are counted at so many times their size, but not beyond `max_side`: far heads are found by more pixels.
+    """Pictures are scaled by this factor before counting, but not beyond `max_side`: distant heads need more pixels.
     Choose it on the source."""
     kernel: int = 15
     sigma: float = 4.0
     adaptive: bool = False
-    """Widths of the density kernel by the distance to the neighbours."""
+    """Adapt the width of the density kernel to the distance to neighbouring heads."""
     repeats: int = 1
     """How many crops of each picture make an epoch."""
     shares: list[float] | None = None
-    """How much of an epoch each source makes up, in the order of `source`; None goes by their numbers of pictures."""
+    """The share of each source in an epoch, in the order of `source`; None: in proportion to their pictures."""
     balanced: bool = False
     """Fill batches with the pseudo-domains in equal parts."""
     cache_gigabytes: float = 2.0
@@ -68,10 +68,10 @@ class ModelConfig:
     backbone: str = "vgg16"
     pretrained: bool = True
     weights: str | None = None
-    """A file with ImageNet weights, where they are not to be looked for."""
+    """A file with ImageNet weights, instead of searching for them."""
     dim: int | None = None
     codewords: int | None = None
-    """Both as suits the backbone unless given: 256 and 1024 for vgg16, 128 and 256 for compact."""
+    """Both default to what suits the backbone: 256 and 1024 for vgg16, 128 and 256 for compact."""
     dropout: float = 0.5
     options: dict[str, Any] = field(default_factory=dict)
     """Further arguments of the backbone."""
@@ -88,14 +88,14 @@ class DiscoveryConfig:
     """None: the fourth root of the number of pictures."""
     mode: Literal["paper", "stable"] = "paper"
     descriptors: Literal["pass", "online"] = "pass"
-    """From an own pass over the source, or gathered from the training pass itself at no cost."""
+    """From a separate pass over the source, or collected during the training pass at no cost."""
     levels: Literal["encoder", "decoder", "style"] = "encoder"
     image_size: int = 224
     n_components: int | None = None
     split_margin: float | None = None
     max_depth: int | None = None
     min_ball_size: int | None = None
-    """These four as the estimator has them unless given: see `GranularBallDomains`."""
+    """These four default to the estimator's own values: see `GranularBallDomains`."""
 
 
 @dataclass
@@ -103,40 +103,40 @@ class TrainConfig:
     """The schedule."""
 
     start: str | None = None
-    """Start from the weights of a model: a run's folder, a model file, or a name that `gbdgc models` lists. None: from
-    ImageNet's, as `model.pretrained` says."""
+    """Initialise from a model: a run's folder, a model file, or a name listed by `gbdgc models`. None: from ImageNet
+    weights, if `model.pretrained`."""
     epochs: int = 200
     batch_size: int = 32
-    """Pictures a step over all processes together."""
+    """Pictures per step, over all processes together."""
     micro_batch: int | None = None
-    """Pictures that a process takes at once; smaller saves memory. Losses and gradients stay those of the whole batch,
-    but for which channels dropout leaves out."""
+    """Pictures that a process handles at once; fewer save memory. Losses and gradients stay those of the whole batch,
+    except for which channels dropout drops."""
     optimizer: Literal["adam", "adamw"] = "adam"
     learning_rate: float = 1e-5
     encoder_learning_rate: float | None = None
     """None: the same as the rest."""
     head_learning_rate: float | None = None
     """Of the codebook and the density head; None: the same as the rest. Density peaks at 10 (x 1000) over a head, and
-    the head's weights start near 0: at the rate of the rest a short schedule ends before they have come that far."""
+    the head's weights start near 0: at the common rate a short schedule would end before they get that far."""
     weight_decay: float = 1e-4
     schedule: Literal["constant", "onecycle", "cosine"] = "constant"
-    """constant; one cycle; or cosine: a short linear rise, then half a cosine to zero."""
+    """cosine is a short linear warm-up, then half a cosine down to zero."""
     native_share: float = 0.0
-    """The last share of the epochs sees crops at about the scale of `data.test_scale`, with a third of the changes of
-    colour and sharpness: over many scales a small network is right on average, and not at the one that is counted."""
+    """The last share of the epochs uses crops at about the scale of `data.test_scale`, with a third of the changes of
+    colour and sharpness: over many scales a small network is right on average, not at the one used for counting."""
     clip_norm: float | None = None
     average: float = 0.0
-    """Decay of the running average of the weights that is validated and kept; 0: the weights themselves."""
+    """Decay of the moving average of the weights that is validated and kept; 0: no averaging."""
     precision: str = "auto"
-    """auto: bf16 on graphics cards and CPUs that have it, fp16 on other graphics cards, else 32 bits. The run's own
-    config.yaml says what was taken."""
+    """auto: bf16 on GPUs and CPUs that support it, fp16 on other GPUs, else 32 bits. The run's config.yaml records the
+    choice."""
     selection: Literal["validation", "last"] = "last"
-    """How the model of the run is chosen: by the source alone."""
+    """How the model of the run is selected; always on the source alone."""
     calibrate: bool = False
-    """At the end, scale the chosen model's counts such that their bias on the validation part is gone, where it is
-    larger than chance."""
+    """At the end, scale the selected model's counts to remove their bias on the validation part, if that is larger than
+    chance."""
     keep_epochs: int = 0
-    """Keep the models of the last so many epochs too, to see how steady they are; the run's model is chosen as ever."""
+    """Also keep the models of this many last epochs, to see how much they differ; selection is not affected."""
     seed: int = 0
     checkpoint_seconds: float = 120.0
     tensorboard: bool = False

@@ -40,6 +40,16 @@ def as_input_error(
 
 
 @contextmanager
+def about(thing: object, part: str = "") -> Iterator[None]:
+    """Say of an `InputError` which thing it is about, where only the caller knows that, and which part of it."""
+    try:
+        yield
+    except InputError as error:
+        reason = f"{part}: {error.reason}" if part else error.reason
+        raise InputError(thing, reason, error.next_step) from error
+
+
+@contextmanager
 def noted_in(problems: list[str]) -> Iterator[None]:
     """Add an `InputError` to the problems and go on behind the block, so that one bad input does not hide the next."""
     try:

@@ -20,9 +20,9 @@ def find_model(model: str | os.PathLike[str] | None) -> Path:
     """Return the path of a model given by path or by name, None for the default; a file of that name goes first."""
     if model is not None and (os.path.lexists(model) or str(model) not in {DEFAULT, *shipped_models()}):
         return Path(model)
-    try:
-        return shipped_models()[str(model or DEFAULT)]
-    except KeyError:
+    found = shipped_models().get(str(model or DEFAULT))
+    if found is None:
         reason = "this installation has no bundled model"
         advice = "train one (docs/training.md) and give its run folder, or install gbdgc again from a whole clone"
-        raise InputError(WEIGHTS / f"{_BUNDLED}.safetensors", reason, advice) from None
+        raise InputError(WEIGHTS / f"{_BUNDLED}.safetensors", reason, advice)
+    return found

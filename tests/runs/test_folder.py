@@ -22,17 +22,18 @@ def opened(settings: dict[str, Any] | None = None, **options: Any) -> RunFolder:
 
 
 def test_every_run_gets_the_next_number(tmp_path: Path) -> None:
-    made = [new_run_folder("eval", "street", tmp_path) for _ in range(2)]
-    assert made == [tmp_path / "eval" / "street-1", tmp_path / "eval" / "street-2"]
-    assert new_run_folder("eval", "square", tmp_path).name == "square-1"
+    made = [new_run_folder("eval", "street") for _ in range(2)]
+    assert made == [Path("runs/eval/street-1"), Path("runs/eval/street-2")]
+    assert all((tmp_path / folder).is_dir() for folder in made)
+    assert new_run_folder("eval", "square").name == "square-1"
 
 
 def test_a_place_where_no_folder_can_be_is_named(tmp_path: Path) -> None:
-    (tmp_path / "runs").touch()
-    with pytest.raises(InputError, match=r"runs/eval: this folder cannot be made"):
-        new_run_folder("eval", "street", tmp_path / "runs")
     with pytest.raises(InputError, match=r"-1: this folder cannot be made"):
-        new_run_folder("", "street" * 100, tmp_path)
+        new_run_folder("eval", "street" * 100)
+    (tmp_path / "runs/domains").touch()
+    with pytest.raises(InputError, match=r"runs/domains: this folder cannot be made"):
+        new_run_folder("domains", "street")
 
 
 @pytest.mark.parametrize("name", ["../../X", "/etc/X", "a/b", "..", ".", "", " ", "a\0b"])

@@ -1,4 +1,4 @@
-"""The paper's tables, filled by our own runs: one file each (tables), how they are run (runner) and shown (text)."""
+"""The paper's tables with our own results: one file per table (tables), running them (runner), showing them (text)."""
 
 from gbdgc.benchmark.declaration import Benchmark, Settings
 from gbdgc.benchmark.layout import Line, Table, Value

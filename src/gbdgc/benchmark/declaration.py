@@ -1,4 +1,4 @@
-"""What a benchmark is: what is trained, where it is counted, what is measured and how it is shown, in one place."""
+"""The declaration of a benchmark: what is trained, where it is counted, what is measured and how it is shown."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,11 +1,11 @@
-"""Drawn data sets that play the parts of the paper's four, under names of their own."""
+"""Drawn data sets that stand in for the paper's four, under their own names."""
 
 import os
 from pathlib import Path
 
 from gbdgc.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset
 
-PARTS = {
+STAND_INS = {
     "drawn A": (SOURCE_DOMAINS[0::2], 0),
     "drawn B": (SOURCE_DOMAINS[1::2], 1),
     "drawn Q": (TARGET_DOMAINS, 2),
@@ -20,7 +20,7 @@ def draw_benchmark_data(
     """Draw the four data sets, those that are not there yet, and return their folders by name."""
     images = {"train": train, "test": test}
     places = {}
-    for name, (domains, seed) in PARTS.items():
+    for name, (domains, seed) in STAND_INS.items():
         folder = Path(dest) / f"{name.replace(' ', '_')}-{train}+{test}-{size[0]}x{size[1]}"
         # The tags are written last: where they are, everything is.
         if not all((folder / f"{split}_data" / "tags.csv").exists() for split in images):

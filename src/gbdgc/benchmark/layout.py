@@ -1,13 +1,13 @@
-"""Tables in the paper's layouts: the published numbers and ours, side by side, from the cells that are done."""
+"""Tables in the paper's layouts: published numbers and ours side by side, from the finished cells."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gbdgc import published
-from gbdgc.benchmark.protocol import is_drawn, rank
+from gbdgc.benchmark.protocol import rank
 from gbdgc.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 Column = tuple[str, ...]
 """The headings above a column, the outermost first."""
 
+Measures = Mapping[str, Callable[["Cell"], float]]
+"""What is shown of a cell, by its heading."""
+
+ERRORS: Measures = {"MAE": lambda cell: cell["mae"]["value"], "RMSE": lambda cell: cell["rmse"]["value"]}
 PUBLISHED, OURS = "published", "ours"
 DECIMALS = 1
 _COVERAGE = 0.95
@@ -51,13 +55,13 @@ class Table:
 
     name: str
     caption: str
-    heads: tuple[str, ...]
-    """Headings of the labels."""
-    levels: tuple[str, ...]
-    """What the headings above a column are, the outermost first."""
     columns: Sequence[Column]
     lines: Sequence[Line]
     notes: Sequence[str]
+    heads: tuple[str, ...] = ("Method",)
+    """Headings of the labels."""
+    levels: tuple[str, ...] = ("Source", "Target", "Measure")
+    """What the headings above a column are, the outermost first."""
     lower_is_better: bool = True
     marks_best: bool = True
     """False where the columns are of different kinds."""
@@ -114,31 +118,24 @@ def error_table(
 ) -> Table:
     """Return MAE and RMSE of each pair of source and target, published and ours; ``name`` is the published table's."""
     name = name or benchmark.name
-    pairs = sorted(by_pair(cells), key=lambda pair: tuple(map(rank, pair)))
+    pairs = by_pair(cells)
     theirs = [row for row in published.transfers(name) if (row.source, row.target) in pairs]
     with_venue = any(row.venue for row in theirs)
-    values: dict[Column, Value]
     lines = []
     for label in dict.fromkeys([row.method for row in theirs] + benchmark.ordered(cells)):
         rows = [row for row in theirs if row.method == label]
         if rows:
-            values = {(row.source, row.target, "MAE"): Value(row.mae) for row in rows}
+            values: dict[Column, Value] = {(row.source, row.target, "MAE"): Value(row.mae) for row in rows}
             values |= {(row.source, row.target, "RMSE"): Value(row.rmse) for row in rows}
             lines.append(Line((label, PUBLISHED, *[rows[0].venue] * with_venue), values))
         own = [cell for cell in cells if cell["variant"] == label]
         if own:
-            values = {
-                (*pair, metric): over_seeds([cell[metric.lower()]["value"] for cell in group])
-                for pair, group in by_pair(own).items()
-                for metric in ("MAE", "RMSE")
-            }
-            lines.append(Line((label, OURS, *[""] * with_venue), values))
+            lines.append(Line((label, OURS, *[""] * with_venue), pair_values(own, ERRORS)))
     return Table(
         name=name,
         caption=caption or benchmark.caption,
         heads=("Method", "Numbers", *["Venue"] * with_venue),
-        levels=("Source", "Target", "Measure"),
-        columns=[(*pair, metric) for pair in pairs for metric in ("MAE", "RMSE")],
+        columns=pair_columns(cells, ERRORS),
         lines=lines,
         notes=[*notes(cells), 'RMSE is what papers of this field call "MSE"'],
     )
@@ -147,6 +144,21 @@ def error_table(
 def one_error_table(benchmark: "Benchmark", cells: "Sequence[Cell]") -> list[Table]:
     """Lay all cells out in one table of errors."""
     return [error_table(benchmark, cells)]
+
+
+def pair_columns(cells: "Sequence[Cell]", measures: Measures) -> list[Column]:
+    """Return the columns of each pair of source and target, in the paper's order."""
+    pairs = sorted(by_pair(cells), key=lambda pair: tuple(map(rank, pair)))
+    return [(*pair, name) for pair in pairs for name in measures]
+
+
+def pair_values(cells: "Sequence[Cell]", measures: Measures) -> dict[Column, Value]:
+    """Return what the cells of one row put under these columns: each measure over the seeds."""
+    return {
+        (*pair, name): over_seeds([measure(cell) for cell in group])
+        for pair, group in by_pair(cells).items()
+        for name, measure in measures.items()
+    }
 
 
 def by_pair(cells: "Iterable[Cell]") -> "dict[tuple[str, str], list[Cell]]":
@@ -158,7 +170,7 @@ def by_pair(cells: "Iterable[Cell]") -> "dict[tuple[str, str], list[Cell]]":
 
 
 def notes(cells: "Sequence[Cell]", chosen: str | None = None) -> list[str]:
-    """Return what to know before comparing ours with theirs."""
+    """Return what to know before comparing our numbers with published ones."""
     seeds = sorted({cell["seed"] for cell in cells})
     numbers = sorted(set(Counter((cell["source"], cell["target"], cell["variant"]) for cell in cells).values()))
     spread = {1: "one seed, so no interval over seeds", 2: "mean of 2 seeds, and both ends"}
@@ -166,7 +178,7 @@ def notes(cells: "Sequence[Cell]", chosen: str | None = None) -> list[str]:
     if len(numbers) > 1:
         shown = f"means of {numbers[0]} to {numbers[-1]} seeds: no interval for one, both ends for two, 95 % for more"
     made = {f"{cell['config']} ({cell['backbone']}, epochs: {cell['epochs']})" for cell in cells}
-    notes = [
+    lines = [
         f"ours: {shown} ({', '.join(map(str, seeds))}); {', '.join(sorted(made))}",
         f"models chosen by: {chosen or ', '.join(sorted({cell['selection'] for cell in cells}))}",
     ]
@@ -174,10 +186,10 @@ def notes(cells: "Sequence[Cell]", chosen: str | None = None) -> list[str]:
     if counted:
         engines = sorted({cell.get("engine", "torch") for cell in cells})
         pictures = ", ".join(sorted(counted, key=lambda text: (counted[text], text)))
-        notes.append(f"pictures counted: {pictures}, by {' and '.join(engines)}")
-    if any(is_drawn(name) for cell in cells for name in (cell["source"], cell["target"] or "")):
-        notes.append("drawn data: to try the machinery out, not to be compared with published numbers")
-    return notes
+        lines.append(f"pictures counted: {pictures}, by {' and '.join(engines)}")
+    if any(name.startswith("drawn") for cell in cells for name in (cell["source"], cell["target"] or "")):
+        lines.append("drawn data: to try the machinery out, not to be compared with published numbers")
+    return lines
 
 
 def _counted(cell: "Cell") -> str:

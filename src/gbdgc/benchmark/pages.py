@@ -1,4 +1,4 @@
-"""Tables in pages: what stands between two marks is made from the results and never typed.
+"""Tables in pages: the text between two marks is generated from results, never typed.
 
     <!-- gbdgc benchmark results/transfer -->
     <!-- end -->
@@ -38,13 +38,10 @@ def filled_text(text: str, folder: Path, tables: Sequence[Table]) -> tuple[str, 
 
     def fill(found: re.Match[str]) -> str:
         rows = {row.strip() for row in found[2].split(",")} if found[2] else None
-        chosen = [_only(table, rows) for table in tables]
+        chosen = [
+            replace(table, lines=[line for line in table.lines if rows is None or rows & set(line.labels)])
+            for table in tables
+        ]
         return f"{found[1]}\n{to_markdown(chosen)}\n{found[3]}"
 
     return mark.subn(fill, text)
-
-
-def _only(table: Table, rows: set[str] | None) -> Table:
-    if rows is None:
-        return table
-    return replace(table, lines=[line for line in table.lines if rows & set(line.labels)])

@@ -69,10 +69,5 @@ def file_name(name: str) -> str:
     return re.sub(r"[^\w.=+-]+", "_", name)
 
 
-def is_drawn(name: str) -> bool:
-    """Tell whether a data set, or one part of a joint one, is drawn."""
-    return name.startswith("drawn")
-
-
 def _sources(names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in JOINT and name not in DEVELOPMENT]

@@ -1,7 +1,7 @@
-"""Running a benchmark: cells that are skipped when they are done and resumed when they were interrupted.
+"""Running a benchmark: finished cells are skipped, interrupted ones resumed.
 
-A cell is a source, a target, a variant and a seed; its result is one small JSON file, fit to be committed. The training
-behind it lies in a folder named by what was trained, so that cells of all targets, and of other benchmarks, share it.
+A cell is a source, a target, a variant and a seed; its result is one small JSON file that can be committed. The run
+behind it is in a folder named after what was trained, so that cells of all targets, and of other benchmarks, share it.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _OF_THE_CELL = ("name", "data.source", "train.seed")  # settings that a cell has
 
 
 class Interrupted(Exception):
-    """A signal stopped a training, which is saved; the benchmark continues there when it is started again."""
+    """A signal stopped a training, which was saved; the benchmark continues from there when restarted."""
 
 
 class Task(NamedTuple):
@@ -71,9 +71,8 @@ def plan_benchmark(name: str, settings: Settings) -> list[Task]:
     jobs = _only(settings.sources, "source", jobs, name)
     jobs = _only(settings.variants, "variant", jobs, name)
     if (epochs := settings.config_of(jobs[0], 0).train.epochs) < benchmark.least_epochs:
-        raise InputError(
-            name, f"looks at the last {benchmark.least_epochs} epochs, and there are {epochs}", "train for more"
-        )
+        reason = f"looks at the last {benchmark.least_epochs} epochs, and there are {epochs}"
+        raise InputError(name, reason, "train for more")
     return [
         Task(name, job, target, seed, settings)
         for seed in settings.seeds

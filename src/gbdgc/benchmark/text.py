@@ -1,4 +1,4 @@
-"""The forms of a table: for the terminal, CSV, Markdown and LaTeX."""
+"""Rendering tables for the terminal and as CSV, Markdown and LaTeX."""
 
 import csv
 import io

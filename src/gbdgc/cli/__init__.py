@@ -17,13 +17,13 @@ app = App(
 )
 app.command("gbdgc.cli.count:count", help="Count people in pictures, folders, videos, cameras and streams.")
 app.command("gbdgc.cli.train:train", help="Train a counter on one source.")
-app.command("gbdgc.cli.tune:tune", help="Fit a model to your own camera by a few labelled pictures.")
-app.command(
-    "gbdgc.cli.evaluate:evaluate", name="eval", help="Count labelled data sets and say how far off the counts are."
-)
+app.command("gbdgc.cli.tune:tune", help="Adapt a model to your own camera with a few labelled pictures.")
+app.command("gbdgc.cli.evaluate:evaluate", name="eval", help="Count labelled data sets and measure the errors.")
 app.command("gbdgc.cli.report:report", help="Write one HTML page about a run.")
-app.command("gbdgc.cli.benchmark:benchmark", help="Fill the tables of the paper, beside its own numbers.")
-app.command("gbdgc.cli.figure:figure", help="Draw pictures beside their truth and what models see in them.")
+app.command(
+    "gbdgc.cli.benchmark:benchmark", help="Reproduce the tables of the paper, with its own numbers beside ours."
+)
+app.command("gbdgc.cli.figure:figure", help="Draw pictures beside their ground truth and the densities of models.")
 app.command("gbdgc.cli.export:export", help="Write a model for onnxruntime or OpenVINO, and check its counts.")
 app.command("gbdgc.cli.serve:serve", help="Count over HTTP, with a page to drop pictures on.")
 app.command("gbdgc.cli.label:label", help="Label the heads in your own pictures, on a local page.")
@@ -31,7 +31,7 @@ app.command("gbdgc.cli.domains:domains", help="Find the latent domains in pictur
 app.command("gbdgc.cli.data:app", name="data", help="Convert, check and look at labelled crowds, or draw some.")
 app.command("gbdgc.cli.weights:app", name="weights", help="List, fetch and verify the ImageNet weights.")
 app.command("gbdgc.cli.models:models", help="List the models that come with the package.")
-app.command("gbdgc.cli.doctor:doctor", help="Say what works here, and what to do about what does not.")
+app.command("gbdgc.cli.doctor:doctor", help="Check what works on this machine, and how to fix what does not.")
 
 
 def main(arguments: list[str] | None = None) -> None:

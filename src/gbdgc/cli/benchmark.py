@@ -12,7 +12,7 @@ from gbdgc.benchmark.pages import fill_page
 from gbdgc.benchmark.runner import Interrupted
 from gbdgc.benchmark.tables import find_benchmark
 from gbdgc.benchmark.text import to_rich
-from gbdgc.cli.options import EngineName, Several
+from gbdgc.cli.options import EngineName, Flag, Several
 from gbdgc.errors import InputError, UsageError
 from gbdgc.progress import stderr, stdout
 
@@ -24,7 +24,7 @@ def benchmark(
     /,
     *overrides: str,
     data: Annotated[list[str] | None, Several] = None,
-    drawn: Annotated[bool, Parameter(negative=())] = False,
+    drawn: Flag = False,
     sources: Annotated[list[str] | None, Several] = None,
     variants: Annotated[list[str] | None, Several] = None,
     config: str | None = None,
@@ -33,25 +33,25 @@ def benchmark(
     engine: EngineName | None = None,
     out: Path = Path("results"),
     runs: Path = Path("runs/benchmark"),
-    tables_only: Annotated[bool, Parameter(negative=())] = False,
+    tables_only: Flag = False,
     pages: Annotated[list[Path] | None, Several] = None,
     format: Literal["table", "csv", "markdown", "latex"] = "table",
     cluster: str | None = None,
     cores: int = 1,
     gpus: float = 0,
 ) -> None:
-    """Fill the tables of the paper, beside its own numbers.
+    """Reproduce the tables of the paper, with its own numbers beside ours.
 
-    What is done is not done again: the same command continues where it was interrupted.
+    Finished cells are skipped: the same command continues where it was interrupted.
 
     Parameters
     ----------
     overrides
         Settings for every run, such as train.batch_size=16.
     data
-        Data sets that are there, as NAME=PATH; the paper's names are SHA, SHB, QNRF and NWPU.
+        The available data sets, as NAME=PATH; the paper's names are SHA, SHB, QNRF and NWPU.
     drawn
-        Draw small data sets instead, to try it out.
+        Use small drawn data sets instead, to try it out.
     sources
         Train on these only, such as SHA; the other data sets are targets.
     variants
@@ -60,21 +60,21 @@ def benchmark(
         A preset or a YAML file: by default compact_sha, made for two CPU cores; sha is the paper's own setting. With
         --drawn it is demo.
     seeds
-        Such as 0,1,2: each cell is run with each, and the tables have the interval over them.
+        Such as 0,1,2: each cell is run with each seed, and the tables show the interval over them.
     epochs
         Fewer, for a quick look.
     engine
         What counts the targets; onnx and openvino are faster on most CPUs.
     out
-        The folder of the results: small files, fit to be committed.
+        The folder of the results: small files that can be committed.
     runs
         The folder of the training runs.
     tables_only
-        Make the tables again from the results that are there.
+        Only regenerate the tables from existing results.
     pages
-        Pages of Markdown with the comments "gbdgc benchmark OUT/NAME" and "end": the tables are put in between.
+        Markdown pages with the comments "gbdgc benchmark OUT/NAME" and "end": the tables are inserted between them.
     format
-        What stdout gets; the files in --out have all forms but the first.
+        What to print to stdout; --out gets files in all forms but the first.
     cluster
         Run the cells side by side on Ray: "local" for the cores of this machine, "auto", or HOST:PORT of a cluster's
         head. Data, --out and --runs must be in folders that every node has.

@@ -47,8 +47,8 @@ def count(
 ) -> None:
     """Count people in pictures, folders, videos, cameras and streams.
 
-    Each result is printed and written as soon as it is there. What cannot be read is named and passed over; the exit
-    code is then 1. Ctrl-C leaves complete files of what was counted until then.
+    Each result is printed and written as soon as it is ready. Unreadable inputs are reported and skipped; the exit code
+    is then 1. After Ctrl-C the files of everything counted so far are complete.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def count(
         Pictures, folders, patterns ("cam*/*.jpg"), videos, cameras (0), streams (rtsp://...), or - for a list of
         these on stdin, one per line.
     tile
-        Count larger pictures in windows of so many pixels a side.
+        Count larger pictures in windows with sides of this many pixels.
     zones
         A JSON file of polygons, each of which gets its own count: {"name": [[x, y], ...]}. As {"zones": ...,
         "masks": ..., "ground": ...} it also has areas where nobody is to be counted, and four measured points on the
@@ -64,25 +64,25 @@ def count(
     every
         Time between the frames of a video to count: 1s, 500ms, 2min; 0 counts each.
     seconds
-        Stop a video or stream after so many; a live stream runs until Ctrl-C otherwise.
+        Stop a video or stream after this time; otherwise a live stream runs until Ctrl-C.
     smooth
-        Half-life of the smoothed count of a video, in seconds (1.5 unless given); also write it on the overlay.
+        Half-life of the smoothed count of a video, in seconds (default 1.5); also written on the overlay.
     format
         What to print: a table, one JSON object per line, or CSV.
     out
-        The folder for the results; otherwise runs/count/NAME-N.
+        The folder for the results; by default runs/count/NAME-N.
     overlays
-        Draw each picture, and each video, with the density over it.
+        Draw each picture and video with its density overlaid.
     codec
-        Of the annotated videos; unless given, one that needs no GPL encoder.
+        Of the annotated videos; by default one that needs no GPL encoder.
     density
         Also save the density of each picture, as .npz.
     points
         Also save the heads of each picture, as CSV and all of them as COCO, and draw them in the overlays.
     recursive
-        Look into the folders within folders too.
+        Also look into subfolders.
     resume
-        Go on with the newest run of this name, or with the one in --out, and leave out what is counted there.
+        Continue the newest run of this name, or the one in --out, and skip what it has counted.
     max_pixels
         Refuse larger pictures, and videos of larger pictures.
     cluster
@@ -122,8 +122,11 @@ def count(
         with wrong_option():
             check_tile(tile)
     listed = LIST in sources
-    found = find_sources(sources, recursive=recursive, listed=_stdin() if listed else None)
-    work: Iterable[Source] = found if listed else _require_some(list(found))
+    work: Iterable[Source] = find_sources(sources, recursive=recursive, listed=_stdin() if listed else None)
+    if not listed:
+        work = list(work)
+        if all(source.problem is not None for source in work):  # nothing but problems makes no run
+            raise InputError("", "\n".join(str(source.problem) for source in work))
     if overlays and (listed or any(source.moving for source in work)) and interval > LONGEST_SECONDS:
         advice = "choose a shorter time, or have no annotated video drawn by --no-overlays"
         raise UsageError(f"--every {every}", "no video shows a frame for more than six hours", advice)
@@ -211,13 +214,6 @@ def _stdin() -> "BufferedReader":
     if sys.stdin is None:
         raise UsageError("-", "stdin, where the list should be, is closed", "pipe a list into it, or name the sources")
     return os.fdopen(0, "rb", closefd=False)
-
-
-def _require_some(found: "list[Source]") -> "list[Source]":
-    """Return what was found; if that is nothing but problems, say them and make no run of it."""
-    if all(source.problem is not None for source in found):
-        raise InputError("", "\n".join(str(source.problem) for source in found))
-    return found
 
 
 def _run_name(source: str) -> str:

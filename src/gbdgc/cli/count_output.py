@@ -160,7 +160,7 @@ class _Table:
 
 
 def _number(name: str, people: float | None) -> str:
-    """Write people, or people per square metre with the colour that crowd safety gives to so many."""
+    """Write people, or people per square metre with its level of crowding as a colour."""
     if people is None:
         return ""
     return f"{people:.2f} {crowding(people):<6}" if name.startswith(PER_M2) else f"{people:,.1f}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
+from gbdgc.cli.options import Flag
 from gbdgc.files import MAX_PIXELS
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def demo(
     *,
     images: Annotated[int, Parameter(validator=Number(gte=2))] = 60,
     seed: Annotated[int, Parameter(validator=Number(gte=0))] = 0,
-    empty: Annotated[bool, Parameter(negative=())] = False,
+    empty: Flag = False,
 ) -> None:
     """Draw crowds: a source data set that mixes several domains, and targets of domains it does not have.
 

@@ -35,7 +35,7 @@ class Check(NamedTuple):
 
 
 def doctor() -> None:
-    """Say what works here, and what to do about what does not. Exit code 1 where something necessary is missing."""
+    """Check what works on this machine, and how to fix what does not. Exit code 1 if something essential is missing."""
     from rich.markup import escape
     from rich.table import Table
 

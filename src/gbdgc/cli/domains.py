@@ -34,24 +34,24 @@ def domains(
         A folder of pictures, or that of a data set in a known format; or a table, one row per sample: npy, npz, csv
         (with a header, an id may come first) or parquet.
     weights
-        The model that describes pictures: a run's folder or a model file; the bundled one unless given.
+        The model that describes pictures: a run's folder or a model file; by default the bundled one.
     k
-        How many domains; if not given, the fourth root of the number of samples, at least 2.
+        How many domains; by default the fourth root of the number of samples, at least 2.
     method
-        Granular balls, K-means on the samples, or by lot.
+        Granular balls, K-means on the samples, or random.
     mode
-        Of balls and kmeans: as in the paper, which is the default, or the variant that outliers do not bend.
+        Of balls and kmeans: as in the paper (the default), or the variant that is robust to outliers.
     seed
-        Of K-means, or of the lot.
+        Of K-means, or of the random domains.
     out
-        Folder for labels.csv and domains.png; if not given, a new one under runs/domains.
+        Folder for labels.csv and domains.png; by default a new one under runs/domains.
     """
     import warnings
 
     from rich.markup import escape
 
     from gbdgc.cli.feature_table import read_feature_table
-    from gbdgc.errors import GbdgcWarning, InputError
+    from gbdgc.errors import GbdgcWarning, about
     from gbdgc.files import atomic_write
     from gbdgc.progress import stderr, stdout
     from gbdgc.runs import new_run_folder, write_environment
@@ -70,10 +70,8 @@ def domains(
         estimator = build_partition(method, n_domains=k, mode=mode, random_state=seed)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", GbdgcWarning)
-            try:
+            with about(source):
                 estimator.fit(features)
-            except InputError as error:
-                raise InputError(source, error.reason, error.next_step) from error
         folder = out or new_run_folder("domains", source.resolve().stem)
         status.update("drawing the map")
         balls = getattr(estimator, "balls_", [])

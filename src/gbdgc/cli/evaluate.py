@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from gbdgc.cli.options import EngineName, Flag, ReadAs
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -19,11 +21,11 @@ def evaluate(
     /,
     *data: Path,
     split: str | None = None,
-    read_as: Annotated[str, Parameter(name="--read-as")] = "auto",
+    read_as: ReadAs = "auto",
     max_side: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     tile: int = 4096,
-    engine: Literal["torch", "onnx", "openvino"] | None = None,
-    resume: Annotated[bool, Parameter(negative=())] = False,
+    engine: EngineName | None = None,
+    resume: Flag = False,
     out: Path | None = None,
     format: Literal["table", "json", "csv"] = "table",
     submission: Literal["nwpu"] | None = None,
@@ -31,7 +33,7 @@ def evaluate(
     calibrate: Path | None = None,
     record: Path | None = None,
 ) -> None:
-    """Count labelled data sets and say how far off the counts are.
+    """Count labelled data sets and measure the errors.
 
     Parameters
     ----------
@@ -41,11 +43,9 @@ def evaluate(
         Data sets: folders or label files.
     split
         The split to count, "all" for everything; by default test, or val where the labels of test are not public.
-    read_as
-        The format of the labels; recognised by itself.
     max_side
-        Make pictures with a longer side smaller first; by default as in the model's training. Changes results more
-        than any other switch.
+        Shrink pictures with a longer side first; by default as in the model's training. Results are more sensitive to
+        this than to any other option.
     tile
         Count pictures with a longer side in overlapping windows of this side.
     engine
@@ -55,24 +55,26 @@ def evaluate(
     out
         The run's folder.
     format
-        What stdout gets: tables, the summary as JSON, or the per-image table as CSV.
+        What to print to stdout: tables, the summary as JSON, or the per-image table as CSV.
     submission
-        Write the file that the benchmark's server takes, from its test part.
+        Write the submission file for the benchmark's server, from its test part.
     against
-        Another run's folder or predictions.csv, to compare with picture by picture.
+        Another run's folder or predictions.csv, for a paired comparison.
     calibrate
-        Write the model to this file with the intervals of its counts calibrated on these pictures, which it must not
-        have been trained on.
+        Write a copy of the model to this file with intervals calibrated on these pictures, which it must not have been
+        trained on.
     record
-        Write the model to this file with these errors in it, for `gbdgc models` to list.
+        Write a copy of the model to this file that records these errors for `gbdgc models`.
     """
     from gbdgc.checkpoint import amend_model
     from gbdgc.cli.options import wrong_option
     from gbdgc.counting.tiling import check_tile
+    from gbdgc.data import load_dataset
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.errors import UsageError
     from gbdgc.evaluation import PREDICTIONS, save_calibrated, write_nwpu_submission
     from gbdgc.evaluation import evaluate as run_evaluation
+    from gbdgc.evaluation.submission import check_nwpu_ids
     from gbdgc.memory import keep_freed_memory
     from gbdgc.progress import stderr, stdout
 
@@ -84,7 +86,9 @@ def evaluate(
         check_tile(tile)
     if submission is not None:
         split = split or "test"
-        _check_submission(data[0], read_as, split)
+        # Labels are read twice, to find out before hours of counting that the server would not take it.
+        ids = (each.id for each in load_dataset(data[0], read_as, skip_bad=True) if split in ("all", each.split))
+        check_nwpu_ids(ids)
     keep_freed_memory()
     raise_pillow_limit()
     done = run_evaluation(
@@ -132,15 +136,6 @@ def evaluate(
                 where.print(f"doubt: {name}: {each['doubt']}", soft_wrap=True, markup=False)
     if done.unreadable:
         sys.exit(1)
-
-
-def _check_submission(place: Path, read_as: str, split: str) -> None:
-    """Say before hours of counting, for the price of reading the labels twice, that the server would not take it."""
-    from gbdgc.data import load_dataset
-    from gbdgc.evaluation.submission import check_nwpu_ids
-
-    dataset = load_dataset(place, read_as, skip_bad=True)
-    check_nwpu_ids(sample.id for sample in dataset if split in ("all", sample.split))
 
 
 def _text_of(path: Path) -> str:

@@ -1,11 +1,10 @@
 """`gbdgc export`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from cyclopts import Parameter
-
-from gbdgc.errors import InputError, UsageError
+from gbdgc.cli.options import Flag
+from gbdgc.errors import InputError, UsageError, noted_in
 
 if TYPE_CHECKING:
     from gbdgc.data.images import RGB
@@ -17,10 +16,10 @@ def export(
     weights: Path,
     *,
     to: Literal["onnx", "openvino", "safetensors"],
-    int8: Annotated[bool, Parameter(negative=())] = False,
+    int8: Flag = False,
     calibrate: Path | None = None,
     out: Path | None = None,
-    force: Annotated[bool, Parameter(negative=())] = False,
+    force: Flag = False,
 ) -> None:
     """Write a model for another runtime, and check its counts against torch.
 
@@ -33,10 +32,10 @@ def export(
     int8
         Convert to 8 bits, which is faster and less exact.
     calibrate
-        A folder of pictures like those to be counted: 8 bits are fitted to them, and the drift is measured on them.
-        Without, drawn scenes serve for both.
+        A folder of pictures like those to be counted, used to calibrate 8 bits and to measure the drift; by default
+        drawn scenes.
     out
-        The file to write; by default beside the weights.
+        The file to write; by default next to the weights.
     force
         Keep an 8-bit model whose counts drift by more than 2 %.
     """
@@ -92,7 +91,7 @@ def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
 
 
 def read_some(folder: Path, count: int) -> "list[RGB]":
-    """Return so many pictures of a folder, evenly spread over it; those that cannot be read are named and left out."""
+    """Return ``count`` pictures evenly spread over a folder; unreadable ones are reported and left out."""
     from gbdgc.data.images import IMAGE_SUFFIXES, read_image
     from gbdgc.data.statistics import at_equal_steps
     from gbdgc.progress import stderr
@@ -102,12 +101,13 @@ def read_some(folder: Path, count: int) -> "list[RGB]":
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
     if not paths:
         raise InputError(f"--calibrate {folder}", "there are no pictures in it")
-    chosen = []
+    chosen: list[RGB] = []
+    problems: list[str] = []
     for path in at_equal_steps(paths, count):
-        try:
+        with noted_in(problems):
             chosen.append(read_image(path))
-        except InputError as error:
-            stderr.print(f"left out: {error}", soft_wrap=True, markup=False)
+    for problem in problems:
+        stderr.print(f"left out: {problem}", soft_wrap=True, markup=False)
     if not chosen:
         raise InputError(f"--calibrate {folder}", "none of the pictures looked at can be read")
     return chosen

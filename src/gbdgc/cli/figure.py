@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from gbdgc.cli.options import Several
 
 
 def figure(
     *models: str,
     data: Path,
-    pictures: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
+    pictures: Annotated[list[str] | None, Several] = None,
     split: str = "test",
     out: Path = Path("figure"),
 ) -> None:
-    """Draw pictures beside their truth and the densities of some models, on one scale, as PNG and PDF.
+    """Draw pictures beside their ground truth and the densities of models, on one scale, as PNG and PDF.
 
     Parameters
     ----------

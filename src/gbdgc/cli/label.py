@@ -19,14 +19,14 @@ def label(
     """Label the heads in your own pictures, on a local page.
 
     The model proposes heads; a click adds or removes one. Every change is written at once to a CSV of points in the
-    folder, labels.csv unless it has one already, which all other commands read. Stop by Ctrl-C, and continue any time.
+    folder, labels.csv unless it has one already, which all other commands read. Stop with Ctrl-C and continue any time.
 
     Parameters
     ----------
     folder
         The pictures, at any depth.
     weights
-        What proposes heads: a run's folder, a model file or an exported one; the bundled model unless given.
+        What proposes heads: a run's folder, a model file or an exported one; by default the bundled model.
     """
     from gbdgc.cli.serve import bind, check_token, is_local, require_server, run
 

@@ -2,7 +2,7 @@
 
 
 def models() -> None:
-    """List the models that come with the package: what each is, what it was trained on, and how far off it is."""
+    """List the models that come with the package: the network, the training data and the errors of each."""
     from rich.box import SIMPLE
     from rich.markup import escape
     from rich.table import Table

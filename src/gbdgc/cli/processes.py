@@ -13,9 +13,9 @@ _SECONDS_TO_SAVE = 120
 
 
 def run_processes(arguments: Sequence[str], processes: int, max_restarts: int = 0) -> int:
-    """Run ``gbdgc ARGUMENTS`` in so many processes, which know their number by their environment; return the exit code.
+    """Run ``gbdgc ARGUMENTS`` in several processes, which find their rank in the environment; return the exit code.
 
-    After one died, all of them may be started anew up to ``max_restarts`` times.
+    When one dies, all of them are restarted, up to ``max_restarts`` times.
     """
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError

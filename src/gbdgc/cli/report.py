@@ -5,11 +5,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gbdgc.cli.options import Several
+
 
 def report(
     run: Path,
     *,
-    evaluations: Annotated[list[Path] | None, Parameter(name="--eval", negative="", consume_multiple=True)] = None,
+    evaluations: Annotated[list[Path] | None, Parameter(name="--eval"), Several] = None,
     out: Path | None = None,
 ) -> None:
     """Write one HTML page about a run: errors, domains, worst pictures, training. It needs nothing else.

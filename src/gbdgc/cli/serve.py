@@ -48,13 +48,13 @@ def serve(
     max_pixels
         Refuse larger pictures.
     queue
-        Pictures waiting or being counted at one time; further ones are answered 503.
+        Pictures waiting or being counted at any one time; further requests get a 503.
     client_share
-        The part of the queue and of the connections that one client's address may hold.
+        The share of the queue and of the connections that one client address may hold.
     max_connections
-        Open connections; beyond them the one that has been idle longest is closed.
+        Open connections; beyond this number the longest idle one is closed.
     timeout
-        Seconds that an upload may take, and then a count; what takes longer is given up.
+        Seconds that an upload may take, and then a count; what takes longer is cancelled.
     """
     require_server()
 

@@ -32,13 +32,13 @@ def train(
     overrides
         Settings such as train.epochs=5.
     resume
-        Go on with the newest run of this name, or with the one in --out.
+        Continue the newest run of this name, or the one in --out.
     devices
         Processes on this machine.
     max_restarts
-        With --devices: how often to go on from the last checkpoint by itself when a process dies. Needs --out.
+        With --devices: how often to restart from the last checkpoint when a process dies. Needs --out.
     budget
-        Train for about this long, such as 90s, 30m or 8h: the number of epochs is made to fit.
+        Train for about this long, such as 90s, 30m or 8h; the number of epochs is chosen to fit.
     out
         The run's folder.
     """
@@ -51,9 +51,8 @@ def train(
 
     seconds = None if budget is None else _seconds(budget)
     if max_restarts and (out is None or devices < 2):
-        raise UsageError(
-            "--max-restarts", "it goes on with a run of several processes in --out", "give --devices and --out"
-        )
+        reason = "it goes on with a run of several processes in --out"
+        raise UsageError("--max-restarts", reason, "give --devices and --out")
     if devices > 1 and "LOCAL_RANK" not in os.environ:
         from gbdgc.cli.processes import run_processes
         from gbdgc.config import load_config
@@ -80,8 +79,8 @@ def train(
         return
     stdout.print(f"run: {run.folder}", soft_wrap=True, markup=False)
     stderr.print(f"next: gbdgc eval {run.best} DATA", soft_wrap=True, markup=False)
-    if reason := read(run.best)[1].get("doubt"):
-        stderr.print(f"doubt: {reason}", soft_wrap=True, markup=False)
+    if doubt := read(run.best)[1].get("doubt"):
+        stderr.print(f"doubt: {doubt}", soft_wrap=True, markup=False)
 
 
 def _seconds(duration: str) -> float:

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from gbdgc.cli.options import ReadAs
+
 
 def tune(
     data: Path,
@@ -13,27 +15,25 @@ def tune(
     *,
     start: str = "default",
     split: str = "train",
-    read_as: Annotated[str, Parameter(name="--read-as")] = "auto",
+    read_as: ReadAs = "auto",
     steps: Annotated[int, Parameter(validator=Number(gte=1))] = 120,
     seed: int = 0,
     out: Path | None = None,
 ) -> None:
-    """Fit a model to your own camera by a few labelled pictures of it, if that makes it better.
+    """Adapt a model to your own camera with a few labelled pictures, if that makes it better.
 
     Parameters
     ----------
     data
         5 or more labelled pictures, better 20: a folder or a label file.
     start
-        The model to begin with: a name from `gbdgc models`, a run's folder or a model file.
+        The model to start from: a name from `gbdgc models`, a run's folder or a model file.
     split
-        The split to fit to, "all" for everything; data without splits is taken whole.
-    read_as
-        The format of the labels; recognised by itself.
+        The split to fit to, "all" for everything; data without splits is used whole.
     steps
-        Of each of the trainings that are compared.
+        Training steps of each variant that is compared.
     seed
-        Of the parts that are left out in turn, and of the trainings.
+        Of the cross-validation folds and of training.
     out
         The run's folder.
     """

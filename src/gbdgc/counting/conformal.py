@@ -1,14 +1,14 @@
-"""How sure a count is: the interval that holds the truth nine times in ten, by conformal prediction.
+"""Intervals that contain the true count in nine cases out of ten, by conformal prediction.
 
-Calibrated on labelled pictures that the model was not trained on. What is predicted is the log ratio
+They are calibrated on labelled pictures that the model was not trained on. What is predicted is the log ratio
 
     y = log((truth + c) / (count + c)),
 
-whose spread, unlike the error's, is much the same in small and large crowds; c keeps it finite where nobody is. Each of
-its two tails, counts too high and counts too low, has a scale: s, by a linear regression of log |y| on a few features
-over the tail's own pictures. The quantile q leaves 5 % of the scores y / s of all calibration pictures outside, and the
-end of a new count's interval is (count + c) exp(s q) - c. This is split-conformal prediction with a normalised score,
-cross-fitted: each score is taken with a scale fitted without its own picture, so that none are lost to the fit.
+whose spread, unlike the error's, is similar in small and large crowds; c keeps it finite for empty scenes. Each of its
+two tails, counts too high and counts too low, has a scale s, from a linear regression of log |y| on a few features over
+the pictures of that tail. The quantile q leaves 5 % of the scores y / s of all calibration pictures outside; the end of
+a new count's interval is (count + c) exp(s q) - c. This is split-conformal prediction with a normalised score,
+cross-fitted: each score uses a scale fitted without its own picture, so that no picture is lost to the fit.
 """
 
 from collections.abc import Sequence
@@ -23,22 +23,22 @@ from gbdgc.errors import InputError
 
 COVERAGE = 0.9
 MIN_PICTURES = 20
-"""Fewer have no picture beyond their 5 % quantiles."""
+"""With fewer, no picture lies beyond the 5 % quantiles."""
 OFFSET = 5.0
-"""People added to both counts of a ratio: 2 for 1 is not a crowd counted twice over."""
-_FLOOR = 0.02  # added to |y|: a count that is right by chance has no logarithm
+"""People added to both counts of a ratio, so that counting 2 for 1 does not weigh like doubling a crowd."""
+_FLOOR = 0.02  # added to |y|, since the logarithm of an exact count's error is infinite
 _RIDGE = 5.0  # holds the weights of the features near 0 where there are few pictures
 _FOLDS = 10
 _TAILS = (-1, 1)
-_ENOUGH = 10  # pictures that say more of errors than chance
-_REACH = 2.5  # standard deviations within which a feature is believed; the scale does not grow or shrink beyond
+_ENOUGH = 10  # pictures from which on an error means more than chance
+_REACH = 2.5  # standard deviations at which features are clipped, so that the scale does not extrapolate
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
 
 
 class Spread(NamedTuple):
-    """By which factors the truth may lie below and above a count."""
+    """The factors by which the truth may lie below and above a count."""
 
     low: float
     high: float
@@ -61,17 +61,16 @@ class Conformal(PlainArrays):
     quantiles: Array
     """Of the scores, in the same order."""
     far: Array
-    """The novelty above which errors are twice as large as below; `FAR` where there is no such."""
+    """The novelty above which errors are twice as large as below; `FAR` if there is none."""
 
     @classmethod
     def fit(cls, truth: ArrayLike, features: Sequence[Array]) -> "Conformal":
-        """Calibrate on labelled pictures: how many people each shows, and its `features_of`."""
+        """Calibrate on labelled pictures: the true count of each, and its `features_of`."""
         x_NF = np.asarray(features, dtype=np.float64)
         size = len(x_NF)
         if size < MIN_PICTURES:
-            raise InputError(
-                "intervals", f"{size} labelled pictures to calibrate them on", f"at least {MIN_PICTURES} are needed"
-            )
+            reason = f"{size} labelled pictures to calibrate them on"
+            raise InputError("intervals", reason, f"at least {MIN_PICTURES} are needed")
         # The log of count + c is the second feature.
         ratios = np.log(np.asarray(truth, dtype=np.float64) + OFFSET) - x_NF[:, 1]
         mean, deviation = x_NF.mean(axis=0), np.maximum(x_NF.std(axis=0), 1e-6)
@@ -97,7 +96,7 @@ class Conformal(PlainArrays):
 
 
 def range_text(interval: Interval) -> str:
-    """Return an interval in whole people, as it stands in brackets behind a count."""
+    """Return an interval in whole people, as shown in brackets after a count."""
     low, high = interval
     return f"{low:,.0f}–{high:,.0f}"
 
@@ -105,7 +104,7 @@ def range_text(interval: Interval) -> str:
 def features_of(count: float, novelty: float | None, width: int, height: int, max_side: int | None = None) -> Array:
     """Return what the spread of a count depends on: novelty, the count itself, and people per pixel.
 
-    Pixels are those that the network saw: of the picture made smaller to ``max_side``.
+    Pixels are those that the network saw, that is, after shrinking to ``max_side``.
     """
     people = max(count, 0.0) + OFFSET
     shrunk = 1.0 if max_side is None else min(1.0, max_side / max(width, height))

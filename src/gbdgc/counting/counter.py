@@ -22,7 +22,7 @@ from gbdgc.errors import InputError
 from gbdgc.shipped import find_model
 
 _FINE_PIXELS = 16_000_000
-_COARSE_STRIDE = 4  # over so many pixels a result keeps its density at this stride: a sixteenth of the memory
+_COARSE_STRIDE = 4  # above _FINE_PIXELS a result keeps its density at this stride: a sixteenth of the memory
 
 _OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
 """What a model's file says of how its pictures are to be shown to it."""
@@ -35,10 +35,10 @@ class Counter:
     Parameters
     ----------
     engine : what runs the network.
-    trust : the training cloud; results tell how far their picture lies out of it.
+    trust : the training cloud; results say how far their picture lies outside it.
     conformal : the calibration of intervals; results without it have none.
-    max_side : pictures are made smaller to this longer side first, as in the model's training.
-    test_scale : pictures are counted at so many times their size, but not beyond ``max_side``.
+    max_side : pictures with a longer side are shrunk to it first, as in the model's training.
+    test_scale : pictures are scaled by this factor before counting, but not beyond ``max_side``.
     descriptor_size : the side to which pictures are resized to be judged by ``trust``.
     tile : pictures with a longer side are counted in overlapping windows of this side, in bounded memory.
     batch : pictures of one size that are counted together. More than 1 pays on graphics cards.
@@ -83,7 +83,7 @@ class Counter:
         Parameters
         ----------
         path : a run's folder, a model file, a file made by ``gbdgc export``, or the name of a model that comes with the
-            package, as ``gbdgc models`` lists them; the default one unless given.
+            package, as ``gbdgc models`` lists them; by default the bundled one.
         engine : "torch", "onnx" or "openvino". An exported file knows its own; every other model runs in torch unless
             another is named, and is then exported once, into the cache.
         int8 : have "onnx" or "openvino" count in 8 bits, which is faster and a little less exact.
@@ -146,7 +146,7 @@ class Counter:
         yield from _results(self, sources)
 
     def stream(self, source: str | int | Path, every: float = 1.0, **options: Any) -> Iterator[Result]:
-        """Count a frame of a video, camera or stream every so many seconds, each with its time and a smoothed count.
+        """Count frames of a video, camera or stream at regular intervals, each with its time and a smoothed count.
 
         A result names its source without the password that an address may hold.
 
@@ -192,7 +192,7 @@ class Counter:
 
     @property
     def far(self) -> float:
-        """The novelty above which results have a warning: where errors double, as far as that has been measured."""
+        """The novelty above which results carry a warning: where errors double, if that was measured."""
         return FAR if self.conformal is None else float(self.conformal.far[0])
 
     def __repr__(self) -> str:
@@ -204,7 +204,7 @@ class Counter:
         return f"<Counter {self.info.get('name', 'unnamed')}: {', '.join(parts)}>"
 
     def _judge(self, images: Sequence[RGB]) -> list[dict[str, Any]]:
-        """Return for each picture its nearest latent domain and how far it lies out of the training cloud."""
+        """Return for each picture its nearest latent domain and how far it lies outside the training cloud."""
         if self.trust is None:
             return [{} for _ in images]
         size = self.descriptor_size

@@ -1,7 +1,7 @@
-"""What runs the network: torch, onnxruntime or openvino, behind one call.
+"""Engines that run the network: torch, onnxruntime or OpenVINO, behind one interface.
 
-Every engine takes normalised images (B, 3, H, W), float32, sides multiples of 16, and gives people per pixel
-(B, 1, H, W), float32. What reaches outside an image is zeros, as around every image in training.
+Every engine takes normalised images (B, 3, H, W), float32, with sides that are multiples of 16, and returns people per
+pixel (B, 1, H, W), float32. Images are padded with zeros, as in training.
 """
 
 import json
@@ -10,6 +10,7 @@ import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from gbdgc.counting.seal import check_seal
 from gbdgc.errors import InputError, as_input_error, install_advice
 
 if TYPE_CHECKING:
@@ -30,10 +30,18 @@ INPUT, DENSITY, STATISTICS = "images", "density", "statistics"
 """The names of an exported graph's input and of its two outputs."""
 
 DESCRIPTION_KEY = "gbdgc"
-"""Under this name an exported file carries its packed description."""
+"""The metadata key of an exported file's packed description."""
+
+_SEALS = {
+    # One more entry of ONNX's own metadata: field 14 of the model, key and value as protocol buffers write them.
+    ".onnx": (b"\x72\x4a\x0a\x06sha256\x12\x40", b""),
+    ".xml": (b"<!-- sha256 ", b" -->\n"),
+}
+"""What stands around the digest at the end of an exported file, where its runtime ignores it."""
+_DIGITS = 64
 
 _CARD_BATCH = 8
-"""Pictures of one size counted together on a graphics card; a CPU gains nothing by it and needs the memory."""
+"""Pictures of one size counted together on a GPU; a CPU gains nothing from it and needs the memory."""
 
 
 class Description(NamedTuple):
@@ -114,7 +122,7 @@ class TorchEngine:
 
     @contextmanager
     def _own_threads(self) -> Iterator[None]:
-        """Use this engine's number of threads, which torch sets for the whole process, during one call only."""
+        """Use this engine's number of threads, which torch only sets process-wide, for one call."""
         import torch
 
         before = torch.get_num_threads()
@@ -202,7 +210,7 @@ EXPORT_SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
 
 
 def pack(info: Mapping[str, Any], extras: Mapping[str, NDArray[np.generic]]) -> str:
-    """Write a description as the text that exported files carry within them, so that it cannot be lost."""
+    """Write a description as text that is embedded in exported files, so that it cannot get lost."""
     arrays = {name: np.ascontiguousarray(array) for name, array in extras.items()}
     return b64encode(save(arrays, {DESCRIPTION_KEY: json.dumps(dict(info))})).decode("ascii")
 
@@ -214,9 +222,28 @@ def unpack(text: str) -> Description:
     return Description(json.loads(header["__metadata__"][DESCRIPTION_KEY]), load(content))
 
 
+def sealed(content: bytes, suffix: str, beside: bytes = b"") -> bytes:
+    """Return the content of an exported file with a digest of it, and of the file ``beside`` it, at its end."""
+    before, after = _SEALS[suffix]
+    return content + before + sha256(content + beside).hexdigest().encode() + after
+
+
+def check_seal(path: Path) -> None:
+    """Refuse a file that is not what was sealed; one without a seal, from before there were any, is taken as it is."""
+    before, after = _SEALS[path.suffix.lower()]
+    content, weights = path.read_bytes(), path.with_suffix(".bin")
+    start = len(content) - len(before) - _DIGITS - len(after)
+    if start < 0 or not content.startswith(before, start):
+        return
+    beside = weights.read_bytes() if path.suffix.lower() == ".xml" and weights.exists() else b""
+    if content != sealed(content[:start], path.suffix.lower(), beside):
+        reason = "damaged: its content does not match its digest"
+        raise InputError(path, reason, "export it again with: gbdgc export WEIGHTS")
+
+
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn whatever a runtime raises about a file into an error that names the file."""
+    """Turn whatever a runtime raises about a file into an `InputError` that names the file."""
     if not path.is_file():
         raise InputError(path, "no such file")
     # Each runtime has errors of its own, and they have no common ancestor.
@@ -228,8 +255,8 @@ def _reading(path: Path) -> Iterator[None]:
 
 def require(module: str, extra: str) -> ModuleType:
     """Import a runtime, or say which extra brings it."""
-    # Both send usage data to their makers unless told not to before the import: OpenVINO by a package of its own, which
-    # it does not need, onnxruntime from its native code.
+    # Both send usage data to their vendors unless this is disabled before the import: OpenVINO through a separate
+    # package that it does not need, onnxruntime from its native code.
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     with as_input_error(ImportError, "", f"{module} is not installed", install_advice(extra)):

@@ -1,4 +1,4 @@
-"""Export: a model for other runtimes, in 32 bits or 8, and how far its counts are from torch's."""
+"""Exporting a model for other runtimes, in 32 or 8 bits, and measuring how its counts differ from torch's."""
 
 import hashlib
 import logging
@@ -20,17 +20,17 @@ from gbdgc.counting.rounding import in_8_bits
 from gbdgc.counting.tiling import TILE, count_cells, stack
 from gbdgc.data.images import RGB
 from gbdgc.data.transforms import limit_side
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import folder_beside
 from gbdgc.models import Network
 from gbdgc.models.weights import cache_folder
 
 _FORMAT = 3
-"""In the names of cached exports: another number where the graph changes."""
+"""Part of the names of cached exports; increase it when the graph changes."""
 _KEPT_EXPORTS = 16
 _DRAWN, DRAWN_CHECKED = 20, 4
-"""Scenes to calibrate on where there are no pictures, four of each domain, as the largest values are rare ones; and how
-many others to check on."""
+"""Drawn scenes to calibrate on if there are no pictures, four per domain, as the largest values are rare; and how many
+others to check on."""
 MAX_DRIFT = 0.02
 """What counts in 8 bits may differ by, as a share of the count."""
 _log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Drift(NamedTuple):
     bias: float
     """The mean difference, as a share of the mean count."""
     milliseconds: float
-    """Per image, the shortest of all, so that a busy moment of the machine weighs less; torch's likewise."""
+    """Per image, the minimum over all, to reduce the effect of a busy machine; the same for torch."""
     torch_milliseconds: float
 
     @property
@@ -55,7 +55,7 @@ class Drift(NamedTuple):
 
 
 def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None = None) -> None:
-    """Write a model for the engine that the suffix of ``out`` names; in 8 bits where pictures to calibrate are given.
+    """Write a model for the engine that the suffix of ``out`` implies; in 8 bits if calibration pictures are given.
 
     The file takes any batch and any sides that are multiples of 16, and carries the model's description in it.
     """
@@ -64,15 +64,11 @@ def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None 
         raise InputError(str(out), f"exported files end in {' or '.join(EXPORT_SUFFIXES.values())}")
     network, info, tensors = load_model(weights)
     description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
-    inputs = (
-        None
-        if calibration is None
-        else calibration_windows(calibration, info.get("max_side"), info.get("test_scale", 1.0))
-    )
     write = WRITERS[engine]
     with folder_beside(out) as folder:
         graph = write_graph(network, folder / "graph.onnx")
-        if inputs is not None:
+        if calibration is not None:
+            inputs = calibration_windows(calibration, info.get("max_side"), info.get("test_scale", 1.0))
             graph = in_8_bits(graph, inputs)
             # What drift is left is nearly one factor for all pictures. The head, which stays in 32 bits, takes it back.
             write(graph, trial := folder / f"trial{out.suffix}", description)
@@ -88,14 +84,10 @@ def _gain(network: Network, exported: Engine, inputs: Sequence[NDArray[np.float3
 
 
 def export_to_cache(weights: Path, engine: str, *, int8: bool = False) -> Path:
-    """Return the export of a model for an engine, made once and kept in the cache folder; 8 bits by drawn scenes."""
+    """Return the cached export of a model, creating it if needed; 8 bits are calibrated on drawn scenes."""
     file = model_file(weights)
-    try:
+    with as_input_error(OSError, file, "cannot be read ({error})", "name a run's folder or a model file"):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
-    except OSError as error:
-        raise InputError(
-            str(file), f"cannot be read ({error.strerror})", "name a run's folder or a model file"
-        ) from error
     path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{'-int8' if int8 else ''}{EXPORT_SUFFIXES[engine]}"
     if not path.exists():
         _log.info("%s: exporting for %s, once", weights, engine)
@@ -107,20 +99,18 @@ def export_to_cache(weights: Path, engine: str, *, int8: bool = False) -> Path:
 
 
 def _refuse_drift(weights: Path, path: Path) -> None:
-    """Take an export back whose counts drift on drawn scenes that it was not calibrated on."""
+    """Delete an export whose counts drift on drawn scenes that it was not calibrated on."""
     drift = measure_drift(weights, path, drawn_scenes(DRAWN_CHECKED, first=_DRAWN))
     if drift.relative > MAX_DRIFT:
         path.unlink()
         path.with_suffix(".bin").unlink(missing_ok=True)
-        raise InputError(
-            str(weights),
-            f"in 8 bits its counts of drawn scenes drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}",
-            "export it with pictures like those to be counted: gbdgc export --int8 --calibrate DIR",
-        )
+        reason = f"in 8 bits its counts of drawn scenes drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}"
+        advice = "export it with pictures like those to be counted: gbdgc export --int8 --calibrate DIR"
+        raise InputError(str(weights), reason, advice)
 
 
 def _forget_oldest(folder: Path) -> None:
-    """Keep the newest exports and no more; an older one that is asked for again is made again."""
+    """Keep only the newest exports; older ones are recreated when needed."""
     exports = [path for path in folder.iterdir() if exported_for(path)]
     with suppress(FileNotFoundError):  # another process may be at it too
         for path in sorted(exports, key=lambda path: -path.stat().st_mtime)[_KEPT_EXPORTS:]:
@@ -129,7 +119,7 @@ def _forget_oldest(folder: Path) -> None:
 
 
 def drawn_scenes(count: int | None = None, first: int = 0) -> list[RGB]:
-    """Return drawn crowds, from all the source domains in turn; the same ones for the same numbers."""
+    """Return drawn crowds from the source domains in turn, deterministic for the same arguments."""
     from gbdgc.synthetic import SOURCE_DOMAINS, draw_scene  # here: its compiled code is slow to import
 
     numbers = range(first, first + (_DRAWN if count is None else count))
@@ -137,7 +127,7 @@ def drawn_scenes(count: int | None = None, first: int = 0) -> list[RGB]:
 
 
 def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) -> Drift:
-    """Count pictures by torch and by an exported file, in turns."""
+    """Count pictures with torch and with an exported file, alternately."""
     network, info, _ = load_model(weights)
     engines = (TorchEngine(network, device="cpu"), Counter.load(exported).engine)
     counts = np.zeros((2, len(images)))
@@ -158,6 +148,6 @@ def measure_drift(weights: str | Path, exported: Path, images: Sequence[RGB]) ->
 def calibration_windows(
     images: Sequence[RGB], max_side: int | None = None, scale: float = 1.0
 ) -> list[NDArray[np.float32]]:
-    """Return pictures as an engine gets them, each cut to one window at most."""
+    """Return pictures as an engine receives them, each cropped to at most one window."""
     seen = [limit_side(image, max_side, scale)[:TILE, :TILE] for image in images]
     return [np.ascontiguousarray(stack([image])) for image in seen]

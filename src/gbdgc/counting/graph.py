@@ -1,4 +1,4 @@
-"""The counting part of a network as one graph in a file: for onnxruntime or OpenVINO, in 32 bits or 8."""
+"""The counting part of a network as a graph in a file, for onnxruntime or OpenVINO, in 32 or 8 bits."""
 
 import math
 from pathlib import Path
@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require
+from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require, sealed
 from gbdgc.counting.rounding import quiet
-from gbdgc.counting.seal import sealed
 from gbdgc.descriptors import channel_statistics
 from gbdgc.files import atomic_write, folder_beside
 from gbdgc.models import Network
@@ -50,7 +49,7 @@ class CountingGraph(nn.Module):
             self.register_buffer("values_M1", codewords_MD @ head_D1)
 
     def forward(self, images_B3HW: Tensor) -> tuple[Tensor, Tensor]:
-        """Return people per pixel (B, 1, H, W) and the statistics of the encoder's levels, one row an image."""
+        """Return people per pixel (B, 1, H, W) and the statistics of the encoder's levels, one row per image."""
         network = self.network
         features = network.backbone(images_B3HW)
         mixture = network.semantic(features.fused).permute(0, 2, 3, 1)
@@ -67,7 +66,7 @@ def write_graph(network: Network, path: Path) -> Path:
     require("onnx", "export")
     optimizer = require("onnxscript.optimizer", "export")
     graph = CountingGraph(network.cpu()).eval().requires_grad_(False)
-    # No two sizes alike, so that none is taken for another; and no 1, which the exporter takes for a constant.
+    # All sizes differ, so that none is mistaken for another; and none is 1, which the exporter treats as a constant.
     example = torch.zeros(2, 3, 4 * STRIDE, 6 * STRIDE)
     free = torch.export.Dim.DYNAMIC
     with quiet():
@@ -91,7 +90,7 @@ def write_graph(network: Network, path: Path) -> Path:
 
 
 def scale_density(graph: Path, factor: float) -> None:
-    """Multiply what a written graph counts: cheaper than to trace it again."""
+    """Scale the counts of a written graph, which is cheaper than tracing it again."""
     onnx = require("onnx", "export")
     model = onnx.load(graph)
     for tensor in model.graph.initializer:
@@ -119,7 +118,7 @@ def write_openvino(graph: Path, out: Path, description: str) -> None:
         xml = folder / out.name
         openvino.save_model(model, xml, compress_to_fp16=False)
         xml.write_bytes(sealed(xml.read_bytes(), ".xml", xml.with_suffix(".bin").read_bytes()))
-        # The weights first: whoever sees the .xml finds them.
+        # The weights first, so that they are there once the .xml appears.
         for suffix in (".bin", ".xml"):
             (folder / out.name).with_suffix(suffix).replace(out.with_suffix(suffix))
 

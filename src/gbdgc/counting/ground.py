@@ -1,4 +1,4 @@
-"""The ground that a camera sees: square metres from four measured points, and how crowded it is."""
+"""Ground calibration: square metres from four measured points, and levels of crowding."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from gbdgc.errors import InputError, as_input_error
 Floats = NDArray[np.float64]
 
 CROWDING = ((2.0, "green"), (4.0, "yellow"), (5.0, "orange"), (math.inf, "red"))
-"""People per square metre up to which a level goes, as crowd safety has it: free, dense, full, dangerous."""
+"""Upper limits of crowding levels in people per square metre, as used in crowd safety: free, dense, full, dangerous."""
 
 _CELLS = 512  # along the longer side: finer cells would not change an area
 _FARTHEST = 100_000
@@ -22,7 +22,7 @@ _NEXT_STEP = (
 
 
 def crowding(per_m2: float) -> str:
-    """Return the colour of so many people per square metre."""
+    """Return the level of crowding, as a colour, for a number of people per square metre."""
     return next(colour for most, colour in CROWDING if per_m2 <= most)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a result, drawn with Pillow: fast, and without a plotting session."""
+"""Drawing results with Pillow: fast, and without a plotting library."""
 
 import math
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from gbdgc.counting.result import Result
 
 MAX_SIDE = 4096
-"""Larger pictures are shown reduced: nobody looks at more, and it bounds the memory."""
+"""Larger pictures are shown reduced, which bounds the memory."""
 MIN_SIDE = 640
-"""Smaller ones are enlarged where text is added, for it to be read."""
+"""Smaller pictures are enlarged if text is added, to keep it legible."""
 MIN_WIDTH = 320
 """A narrower picture, such as a strip of a panorama, stands in the middle above a footer of this width."""
 
@@ -30,7 +30,7 @@ _COLOURS = "plasma"
 _FOOTER, _BRIGHT, _DIM = (17, 18, 23), (250, 250, 252), (164, 167, 178)
 _GROUND = (38, 40, 48)
 _CROWDING = {"green": (64, 200, 96), "yellow": (255, 214, 10), "orange": (255, 140, 26), "red": (255, 59, 59)}
-_DOT = (64, 255, 214)  # a colour that the palette of densities does not have
+_DOT = (64, 255, 214)  # a colour that does not occur in the density palette
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ def annotate(
 
 
 def peak_of(result: "Result") -> float:
-    """Return the density, in people per square of the colour bar, that is drawn brightest unless told otherwise."""
+    """Return the density, in people per square of the colour bar, that is drawn brightest by default."""
     return _heat(result).peak
 
 
 class Layer(NamedTuple):
-    """The density in colour alone, for whoever lays it over the picture and chooses the opacity."""
+    """The density in colour alone, for callers that overlay it themselves and choose the opacity."""
 
     image: Image.Image
     """A few hundred pixels wide whatever the picture's size, clear where nobody is."""
@@ -101,9 +101,9 @@ def layer(result: "Result") -> Layer:
     return Layer(_clear_coloured(shares), heat.peak, heat.square)
 
 
-def colour_bar(length: int = 256) -> Image.Image:
+def colour_bar() -> Image.Image:
     """Return the colours from none to the brightest, one pixel high."""
-    return _clear_coloured(Image.fromarray(np.linspace(0, 255, length).astype(np.uint8)[None]))
+    return _clear_coloured(Image.fromarray(np.arange(256, dtype=np.uint8)[None]))
 
 
 def plot_overlay(result: "Result", ax: "Axes | None", alpha: float, *, points: bool = False) -> "Axes":

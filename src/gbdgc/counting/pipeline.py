@@ -1,4 +1,4 @@
-"""The counting pipeline: sources in, results or errors out, for the command line, the service and evaluation alike."""
+"""The counting pipeline, shared by the command line, the service and evaluation: sources in, results or errors out."""
 
 import logging
 import math
@@ -34,12 +34,12 @@ class Moment:
 
 @dataclass(eq=False)
 class Video:
-    """A video, camera or stream being counted, and its totals so far: a stream of days keeps no more than these."""
+    """A video, camera or stream being counted, and its totals so far, so that memory stays constant over days."""
 
     source: str
     """Its path or address, without password."""
     live: bool = False
-    """Whether it does not wait: a camera, or a stream without an end."""
+    """Whether it is a camera or an endless stream, which do not wait for the consumer."""
     rate: float = 1.0
     """Counted frames per second."""
     expected: int | None = None
@@ -99,12 +99,12 @@ def count_sources(
     zones : areas to count in each picture, and masks to leave out. One that cannot be counted in raises its
         `InputError`.
     every : seconds between the frames of a video to count; 0 counts each.
-    seconds : stop a video after so many. A live source has no end otherwise, and must then be the only one.
+    seconds : stop a video after this time. Otherwise a live source has no end, and must be the only source.
     half_life : seconds after which an old count weighs half as much in the smoothed one; 0 leaves a running median.
-    counted : the counts of an earlier run in a video, by the source's name without password: the video continues after
-        the last of them.
+    counted : counts of an earlier run, by the source's name without password: the video continues after the last of
+        them.
     check : called before each window; what it raises ends the count.
-    report : called with a line of text when a stream breaks or a video is damaged; logs a warning unless given.
+    report : called with a line of text when a stream breaks or a video is damaged; by default logs a warning.
     **video_options : further arguments of `gbdgc.counting.video.frames`.
     """
     number = len(sources) if isinstance(sources, Sized) else None

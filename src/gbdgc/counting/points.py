@@ -1,4 +1,4 @@
-"""Heads as points: the density turned into as many places as there are people."""
+"""Heads as points: turning a density into one position per person."""
 
 from functools import lru_cache
 

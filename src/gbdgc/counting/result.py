@@ -1,13 +1,11 @@
-"""Result: one image counted. Holds the density at a stride, so that a very large picture fits in memory."""
+"""Result: one counted image. Holds the density at a stride, so that very large pictures fit in memory."""
 
-import base64
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from html import escape
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +18,8 @@ from gbdgc.counting.overlay import annotate, blend, plot_overlay
 from gbdgc.counting.points import HeadPoints, find_points
 from gbdgc.counting.tiling import sum_cells
 from gbdgc.counting.zones import Corners, Zone, check_polygon, ground_inside, people_inside, without_people_inside
-from gbdgc.errors import InputError
+from gbdgc.data.images import jpeg_address
+from gbdgc.errors import InputError, about
 from gbdgc.files import atomic_write
 
 if TYPE_CHECKING:
@@ -46,10 +45,10 @@ class Result:
     stride : the side of a cell. 1 gives every pixel its own; 4 needs a sixteenth of the memory.
     image : the picture, RGB, eight bits; None where it was not kept.
     source : where the picture came from.
-    domain : the latent domain of the training source that the picture is nearest to.
-    novelty : how far the picture lies out of the training cloud: 0 well inside, 1 far out.
+    domain : the latent domain of the training source nearest to the picture.
+    novelty : how far the picture lies outside the training data: 0 well inside, 1 far outside.
     spread : by which factors the truth may lie below and above a count; None where the model is not calibrated.
-    warnings : what to know before trusting the number.
+    warnings : reasons to doubt the count.
     milliseconds : the time that counting took.
     time : seconds into the video, where the picture is a frame of one.
     smoothed : the count smoothed over the frames before, where the picture is a frame of a video.
@@ -121,12 +120,12 @@ class Result:
 
     @property
     def interval(self) -> Interval | None:
-        """The range (low, high) that holds the true number nine times in ten; None where nothing is known of that."""
+        """The range (low, high) that contains the true number in nine cases out of ten; None if uncalibrated."""
         return None if self.spread is None else self.spread.around(self.count)
 
     @property
     def zone_intervals(self) -> dict[str, Interval]:
-        """The same for each zone, by the factors of the whole picture; empty where nothing is known of that."""
+        """The same for each zone, with the factors of the whole picture; empty if uncalibrated."""
         return {} if self.spread is None else {name: self.spread.around(count) for name, count in self.zones.items()}
 
     @cached_property
@@ -158,10 +157,8 @@ class Result:
         masked = replace(self, cells=without_people_inside(self.cells, *shape, masks.values())) if masks else self
         counts = {}
         for name, corners in outlines.items():
-            try:
+            with about(f"zone '{name}'"):
                 counts[name] = masked.count_in(corners)
-            except InputError as error:
-                raise InputError(f"zone '{name}'", error.reason, error.next_step) from error
         per_m2: dict[str, float | None] = {}
         for ground in (zone for zone in zones if zone.metres):
             areas = ground_inside(self.width, self.height, ground, outlines.values(), masks.values())
@@ -177,8 +174,8 @@ class Result:
         Parameters
         ----------
         alpha : opacity where people are: 0 shows the picture alone, 1 hides it.
-        peak : the density shown in the brightest colour, in people per square of the colour bar; the densest spot's own
-            unless given. Frames of one video want one peak.
+        peak : the density shown in the brightest colour, in people per square of the colour bar; by default that of
+            the densest spot. Use one peak for all frames of a video.
         points : draw a dot at each head.
         """
         return np.asarray(blend(self, alpha, peak, points=points))
@@ -190,7 +187,7 @@ class Result:
         return np.asarray(annotate(self, alpha, peak, smoothed=smoothed, points=points))
 
     def plot(self, ax: "Axes | None" = None, alpha: float = 0.6, *, points: bool = False) -> "Axes":
-        """Draw the overlay with a colour bar into matplotlib axes, new ones unless given, and return them."""
+        """Draw the overlay with a colour bar into matplotlib axes, by default new ones, and return them."""
         return plot_overlay(self, ax, alpha, points=points)
 
     def save(self, path: str | os.PathLike[str], alpha: float = 0.6, *, points: bool = False) -> Path:
@@ -274,8 +271,6 @@ class Result:
         """Show the annotated overlay in a notebook, the count with its interval, the zones and the warnings."""
         picture = annotate(self, 0.6)
         picture.thumbnail((_NOTEBOOK_SIDE, _NOTEBOOK_SIDE))
-        file = BytesIO()
-        picture.save(file, "JPEG", quality=85)
         lines = [f"<b>{self.count:,.1f} people</b>"]
         if self.interval is not None:
             lines[0] += f" ({range_text(self.interval)})"
@@ -283,8 +278,7 @@ class Result:
             per_m2 = self.per_m2.get(name)
             lines.append(f"{escape(name)}: {people:,.1f}" + ("" if per_m2 is None else f", {per_m2:.2f} per m²"))
         lines += [f"<i>{escape(warning)}</i>" for warning in self.warnings]
-        source = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
-        alternative = escape(self.source or "picture", quote=True)
+        source, alternative = jpeg_address(picture, quality=85), escape(self.source or "picture", quote=True)
         return f'<p>{"<br>".join(lines)}</p><img src="{source}" alt="{alternative}" style="max-width: 100%">'
 
     def _zones_outside(self, outlines: Mapping[str, Corners]) -> tuple[str, ...]:

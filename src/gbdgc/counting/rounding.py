@@ -1,9 +1,9 @@
-"""A counting graph in 8 bits: what goes into them, what stays in 32, and how what rounding moves is taken back.
+"""Quantising a counting graph to 8 bits: what is quantised, what stays in 32 bits, and how the bias is corrected.
 
-Two things move counts. The picture, the density and the gate must not be rounded: there is little to gain, and each of
-their errors goes straight into the count. And the rounding errors of a kernel do not cancel where its inputs are all
-positive, as after every ReLU: they add up to an offset per channel, largest in depthwise kernels, which have but nine
-weights. That offset is known beforehand, from the mean of each input channel, and is taken off the bias.
+Two things shift counts. The picture, the density and the gate must not be rounded: there is little to gain, and their
+errors go straight into the count. And the rounding errors of a kernel do not cancel if its inputs are all positive, as
+after every ReLU: they add up to an offset per channel, largest in depthwise kernels, which have only nine weights. That
+offset can be predicted from the mean of each input channel, and is subtracted from the bias.
 """
 
 import logging
@@ -162,7 +162,7 @@ def _leading_to(nodes: Sequence[Any], tensor: str) -> set[str]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the chatter of exporters from the terminal, and their progress bars from stdout, which is for data."""
+    """Silence the warnings of exporters, and keep their progress bars off stdout, which is for data."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,6 +1,6 @@
-"""Where results go: a folder with tables of them, overlays, annotated videos and densities.
+"""Writing results: a folder with tables, overlays, annotated videos and densities.
 
-Each result is written at once, so that a run can be interrupted and resumed at any point.
+Each result is written immediately, so that a run can be interrupted and resumed at any point.
 """
 
 import json
@@ -220,7 +220,7 @@ class ResultsFolder:
             name = os.path.relpath(row["source"], root).replace(os.sep, "/")
             heads = csv_rows((self.folder / row["points"]).read_text(encoding="utf-8"))[1:]
             points = np.array(heads, dtype=float).reshape(-1, 3)
-            pictures.append(coco.Picture(name, int(row["width"]), int(row["height"]), points))
+            pictures.append(coco.CocoImage(name, int(row["width"]), int(row["height"]), points))
         with atomic_write(self.folder / HEADS, "w") as file:
             json.dump(coco.document(pictures), file)
 

@@ -1,8 +1,9 @@
-"""What to count: pictures, folders, patterns, lists, videos, cameras and streams, each found in a natural order."""
+"""Finding what to count: pictures, folders, patterns, lists, videos, cameras and streams, in natural order."""
 
 import glob
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from io import BufferedReader
@@ -15,7 +16,7 @@ from PIL import Image, ImageOps
 
 from gbdgc.counting.video.opening import VIDEO_SUFFIXES, is_video
 from gbdgc.data.images import IMAGE_SUFFIXES, RGB, read_image, to_array, to_rgb
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import natural_order
 
 Picture = str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]
@@ -40,7 +41,7 @@ class Source:
 def find_sources(
     arguments: Iterable[str], *, recursive: bool = False, listed: BufferedReader | None = None
 ) -> Iterator[Source]:
-    """Yield what the arguments stand for, each source once; one that leads nowhere is yielded with its problem.
+    """Yield the sources that the arguments stand for, each once; one that does not exist is yielded with its problem.
 
     Parameters
     ----------
@@ -55,17 +56,17 @@ def find_sources(
         among = [argument] if argument != LIST or listed is None else _listed(listed)
         for each in among:
             try:
-                for source in _expand(each, recursive):
-                    name = str(source.name)
-                    # street.jpg and ./street.jpg are one; an address is not a path.
-                    key = name if "://" in name else str(Path(name).absolute())
-                    if key not in seen:
-                        seen.add(key)
-                        yield source
+                # A name that is too long, a folder that may not be entered.
+                with as_input_error(OSError, each, "cannot be read ({error})"):
+                    for source in _expand(each, recursive):
+                        name = str(source.name)
+                        # street.jpg and ./street.jpg are one; an address is not a path.
+                        key = name if "://" in name else str(Path(name).absolute())
+                        if key not in seen:
+                            seen.add(key)
+                            yield source
             except InputError as error:
                 yield Source(each, problem=error)
-            except OSError as error:  # a name that is too long, a folder that may not be entered
-                yield Source(each, problem=InputError(each, f"cannot be read ({error.strerror})"))
 
 
 def _expand(argument: str, recursive: bool) -> Iterator[Source]:
@@ -145,10 +146,9 @@ def _is_countable(path: Path) -> bool:
 
 def _did_you_mean(path: Path) -> str:
     """Name what is there and nearly called so."""
-    try:
+    near: list[str] = []
+    with suppress(OSError):
         near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1)
-    except OSError:
-        return ""
     return f"did you mean {path.with_name(near[0])}?" if near else ""
 
 
@@ -157,10 +157,9 @@ def open_picture(picture: Picture, *, max_pixels: int) -> RGB:
     if isinstance(picture, np.ndarray):
         return _check_array(picture)
     if isinstance(picture, Image.Image):
-        try:
+        # Pillow decodes no earlier than this.
+        with as_input_error(OSError, picture_name(picture) or "the picture", "damaged or truncated ({error})"):
             return to_array(to_rgb(ImageOps.exif_transpose(picture)))
-        except OSError as error:  # Pillow decodes no earlier than this
-            raise InputError(picture_name(picture) or "the picture", f"damaged or truncated ({error})") from error
     if isinstance(picture, str | os.PathLike | bytes):
         return read_image(picture, max_pixels=max_pixels)
     raise InputError("", f"cannot count a {type(picture).__name__}", "give a path, a PIL image or an RGB array")
@@ -174,7 +173,7 @@ def picture_name(picture: Picture) -> str | None:
 
 
 def _check_array(array: NDArray[Any]) -> RGB:
-    """Return an array as RGB, or say what is wrong with it: a guess would give a wrong number without a word."""
+    """Return an array as RGB, or say what is wrong with it: guessing could silently give a wrong count."""
     if array.dtype != np.uint8:
         advice = "for values from 0 to 1 that is (255 * image).round().astype('uint8')"
         raise InputError(f"an array of {array.dtype}", "give eight bits (uint8) from 0 to 255", advice)

@@ -1,4 +1,4 @@
-"""How far a picture lies from what a counter was trained on, and which of its latent domains it is nearest to."""
+"""How far a picture lies from a counter's training data, and which of its latent domains is nearest."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -11,8 +11,8 @@ _AXES = 32
 _NEIGHBOURS = 3
 
 FAR = 0.99
-"""Novelty above this deserves a warning: one picture in a hundred of the training cloud itself would get it; where
-there are fewer than a hundred, only what lies farther out than all of them."""
+"""The novelty above which to warn: one in a hundred training pictures would exceed it; with fewer than a hundred, only
+pictures farther out than all of them."""
 
 
 class Verdict(NamedTuple):

@@ -1,4 +1,4 @@
-"""Zones: polygons named by the user, read from JSON, and the exact number of people inside."""
+"""Zones: named polygons, read from JSON, and the exact number of people inside."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gbdgc.counting.ground import check_ground, square_metres
-from gbdgc.errors import InputError, as_input_error
+from gbdgc.errors import InputError, about, as_input_error
 
 Corners = NDArray[np.float64]
 """A polygon as (n, 2): x to the right and y down, in pixels; (0, 0) is the picture's upper left corner."""
@@ -77,14 +77,11 @@ def zones_from_json(
     text: str, *, where: str = "zones", relative: bool = False, most: int | None = None
 ) -> tuple[Zone, ...]:
     """Make zones of a JSON text in the shapes `load_zones` names; for the rest see `parse_zones`."""
-    try:
+    invalid = as_input_error((ValueError, RecursionError), where, "not JSON ({error})", f"zones are {_SHAPES}")
+    with invalid, about(where):
         value = json.loads(text, object_pairs_hook=_object_without_repeats)
         # A lone half of a surrogate pair, which JSON lets through, could not be printed or sent.
         json.dumps(value, ensure_ascii=False).encode()
-    except InputError as error:
-        raise InputError(where, error.reason) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(where, f"not JSON ({error})", f"zones are {_SHAPES}") from error
     return parse_zones(value, where=where, relative=relative, most=most)
 
 
@@ -121,10 +118,8 @@ def parse_zones(
         raise InputError(where, f"zone '{repeated}' is there twice", "give each its own name")
     polygons = []
     for name, polygon in named:
-        try:
+        with about(where, f"zone '{name}'"):
             polygons.append(check_polygon(polygon))
-        except InputError as error:
-            raise InputError(where, f"zone '{name}': {error.reason}", error.next_step) from error
     if not relative and all((np.abs(corners) <= 1).all() for corners in polygons):
         advice = 'for coordinates from 0 to 1 write {"relative": true, "zones": ...}'
         raise InputError(where, "every zone lies within one pixel", advice)
@@ -135,10 +130,8 @@ def parse_zones(
         for number, (name, corners) in enumerate(zip(names, polygons, strict=True))
     ]
     if ground is not None:
-        try:
+        with about(where, "the ground"):
             zones[-1] = replace(zones[-1], mask=False, metres=check_ground(polygons[-1], ground["metres"]))
-        except InputError as error:
-            raise InputError(where, f"{error.thing}: {error.reason}", error.next_step) from error
     return tuple(zones)
 
 
@@ -292,7 +285,7 @@ def _crossings(start: Corners, end: Corners) -> NDArray[np.float64]:
 
 
 def _object_without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON keeps the last of two equal names in silence; a zone lost that way would never be missed."""
+    """Refuse repeated names, of which JSON silently keeps the last: nobody would notice the lost zone."""
     record = dict(pairs)
     if len(record) < len(pairs):
         raise InputError("", f"'{_repeated(name for name, _ in pairs)}' is there twice")

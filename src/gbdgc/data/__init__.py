@@ -1,6 +1,6 @@
 """Crowd data: any labels in, samples, crops and exact density maps out.
 
-Names are imported on first use (PEP 562): whoever only decodes pictures need not wait for the readers of labels.
+Names are imported on first use (PEP 562): code that only decodes pictures need not wait for the label readers.
 """
 
 from importlib import import_module

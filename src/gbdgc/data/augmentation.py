@@ -1,4 +1,4 @@
-"""What chance does to a training picture: the settings, and their order."""
+"""Random augmentation of training pictures: the settings, and the order of the steps."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -22,10 +22,10 @@ _PROBABILITIES = ("focus", "mosaic", "flip", *_DISTORTIONS)
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What chance does to a training picture.
+    """How training pictures are augmented.
 
-    ``scale`` is the range of the factor, halving as likely as doubling. These are probabilities: ``focus`` (the crop is
-    placed around one of the heads, not anywhere), ``mosaic`` (it is four pieces of the picture at half the scale),
+    ``scale`` is the range of the scale factor, sampled log-uniformly. These are probabilities: ``focus`` (the crop is
+    placed around one of the heads, not anywhere), ``mosaic`` (it consists of four pieces at half the scale),
     ``flip``, ``grey``, ``gamma``, ``blur``, ``noise`` and ``jpeg``. The others are the strengths of
     `transforms.colour_jitter`.
     """
@@ -51,11 +51,8 @@ class Augmentation:
         if self.mosaic and self.crop % 2:
             raise InputError(f"augmentation.crop={self.crop}", "four pieces cannot share it", "take an even number")
         if len(self.scale) != 2 or not 0 < self.scale[0] <= self.scale[1]:
-            raise InputError(
-                f"augmentation.scale={self.scale}",
-                "the smallest and the largest factor, both above 0",
-                "such as [0.7,1.6]",
-            )
+            reason = "the smallest and the largest factor, both above 0"
+            raise InputError(f"augmentation.scale={self.scale}", reason, "such as [0.7,1.6]")
         for name in _PROBABILITIES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"augmentation.{name}={getattr(self, name)}", "a probability lies between 0 and 1")
@@ -76,7 +73,7 @@ class Augmentation:
         return replace(self, scale=near, mosaic=0.0, **mild)
 
     def recolour(self, image: RGB, random: np.random.Generator) -> RGB:
-        """Change all that does not move points."""
+        """Apply everything that does not move points."""
         jitter = {name: getattr(self, name) for name in _JITTER}
         if any(jitter.values()):
             image = transforms.colour_jitter(image, random, **jitter)

@@ -12,9 +12,9 @@ from gbdgc.errors import InputError
 class ImageCache:
     """Reads pictures and keeps what comes first, until ``limit`` bytes are full; safe to share between threads.
 
-    Nothing is ever thrown out. An epoch asks for each picture once, in an order of its own, so with room for a share p
-    of them this finds p of every epoch. To throw out the least recently used would find about p^2 / 2 for small p:
-    nearly all would be gone again before their turn in the next epoch.
+    Nothing is ever evicted. Each epoch reads every picture once, in a new order, so with room for a share p of them the
+    hit rate is p. Evicting the least recently used would give about p^2 / 2 for small p: nearly all pictures would be
+    gone before their turn in the next epoch.
     """
 
     def __init__(self, limit: int = 0, *, max_side: int | None = None) -> None:
@@ -28,13 +28,13 @@ class ImageCache:
         return len(self._kept)
 
     def read(self, sample: Sample) -> RGB:
-        """Return the sample's picture, made smaller where a side is over ``max_side``. Not to be written to."""
+        """Return the sample's picture, read-only, shrunk if a side is over ``max_side``."""
         return self._get(sample.id, lambda: self._decode(sample))
 
     def read_resized(self, sample: Sample, width: int, height: int) -> RGB:
         """Return the whole picture at a size.
 
-        Only the result is kept: small, it saves as much decoding as the full picture for a fraction of the memory.
+        Only the result is kept: it saves as much decoding as the full picture, for a fraction of the memory.
         """
 
         def make() -> RGB:

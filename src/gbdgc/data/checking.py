@@ -1,4 +1,4 @@
-"""What is wrong with a data set: every picture is decoded, every point looked at, every picture compared with all."""
+"""Finding what is wrong with a data set: every picture is decoded, checked and compared with all others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ KINDS = {
     "empty": Kind("empty scene", "nobody is in it: useful, if it is so", wrong=False),
     "unlabelled_split": Kind("split without labels", "it can be counted, not trained or evaluated on", wrong=False),
 }
-"""Every kind of finding, the gravest first."""
+"""Every kind of finding, the most serious first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Finding:
 
     @property
     def wrong(self) -> bool:
-        """Whether something is to be mended."""
+        """Whether it is something to fix."""
         return KINDS[self.kind].wrong
 
 
 def check(dataset: Dataset, *, max_pixels: int = MAX_PIXELS, also: Sequence[Finding] = ()) -> list[Finding]:
-    """Return what there is to say about a data set, the gravest first; see `KINDS`.
+    """Return the findings about a data set, the most serious first; see `KINDS`.
 
     Read the data set with ``skip_bad=True``: what the reader left out is then among the findings. ``also`` is what
     was found by other means, such as `gbdgc.evaluation.check_labels`.

@@ -1,20 +1,18 @@
-"""Contact sheets: many small pictures with their heads on one HTML page that needs nothing else."""
+"""Contact sheets: many thumbnails with their heads on one self-contained HTML page."""
 
 import os
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from jinja2 import Environment
 from PIL import Image
 
-from gbdgc.data.images import MAX_PIXELS, read_image
+from gbdgc.data.images import MAX_PIXELS, jpeg_address, read_image
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.sample import Points, Sample
 from gbdgc.data.statistics import Bin
@@ -47,12 +45,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class _Thumbnail:
-    """A small picture; its data are empty where the file does not decode."""
+    """A small picture; its address is empty where the file does not decode."""
 
     width: int
     height: int
     scale: float
-    data: str
+    address: str
 
     def dots(self, points: Points | Sequence[tuple[float, float]]) -> str:
         """Return an SVG path: a stroke of no length, which a round pen makes a dot, at each point of the picture."""
@@ -88,10 +86,10 @@ def _draw(sample: Sample, max_pixels: int) -> tuple[str, _Thumbnail]:
     """Return the sample's id and thumbnail."""
     scale = min(_HEIGHT / sample.height, _MAX_WIDTH / sample.width)
     width, height = (max(round(side * scale), 1) for side in (sample.width, sample.height))
-    buffer = BytesIO()
+    address = ""
     with suppress(InputError):
         image = Image.fromarray(read_image(sample.image, max_pixels=max_pixels))
         # Twice the pixels that it takes on the page, for sharp screens, but never more than there are.
         image.thumbnail((2 * width, 2 * height))
-        image.save(buffer, "JPEG", quality=_QUALITY)
-    return sample.id, _Thumbnail(width, height, scale, b64encode(buffer.getvalue()).decode())
+        address = jpeg_address(image, _QUALITY)
+    return sample.id, _Thumbnail(width, height, scale, address)

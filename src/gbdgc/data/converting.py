@@ -1,8 +1,8 @@
-"""Converting a data set: pictures of a bounded size, their points with them, and a manifest.
+"""Converting a data set: pictures of bounded size, their points scaled with them, and a manifest.
 
-Every finished picture is noted in ``conversion.jsonl`` with what it was made from. A second run does only what is
-missing there, or was made from another file or with other settings; so a run that was cut short goes on when it is
-started again. There is a manifest only once everything is done.
+Every finished picture is recorded in ``conversion.jsonl`` with what it was made from. A second run only does what is
+missing there, or was made from another file or with other settings; so an interrupted run continues when it is started
+again. The manifest is written only when everything is done.
 """
 
 import os
@@ -63,7 +63,7 @@ class ConversionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What a conversion did to a source read as ``format``: how many pictures it drew anew, copied, and found done."""
+    """What a conversion did to a source read as ``format``: how many pictures it redrew, copied, and found done."""
 
     dataset: Dataset
     manifest: Path

@@ -1,7 +1,7 @@
-"""Decoding pictures of strangers in a process of its own, which can be ended.
+"""Decoding untrusted pictures in a separate process, which can be killed.
 
-A file of a few kilobytes can keep a decoder busy for hours (a progressive JPEG of a million scans), fill the memory or
-crash the process. No thread can be stopped from outside; a process can.
+A file of a few kilobytes can keep a decoder busy for hours (a progressive JPEG of a million scans), exhaust memory or
+crash the process. A thread cannot be stopped from outside; a process can.
 """
 
 import os
@@ -21,7 +21,7 @@ from gbdgc.errors import InputError
 
 _SECONDS_BETWEEN_CHECKS = 0.05
 _BYTES_PER_PIXEL, _SPARE_BYTES = 32, 300_000_000
-"""Decoding may take so much address space beyond what the process has: a picture is there in several forms at once."""
+"""Address space that decoding may take beyond what the process has: a picture exists in several forms at once."""
 
 
 class Decoded(NamedTuple):
@@ -34,7 +34,7 @@ class Decoded(NamedTuple):
 
 
 class Decoder:
-    """Decodes pictures in another process; whoever waits for one may give up, and the process ends.
+    """Decodes pictures in another process; a caller may give up waiting, which kills the process.
 
     Used from one thread at a time; the settings are those of `read_image`.
     """
@@ -69,13 +69,10 @@ class Decoder:
             while not connection.poll(_SECONDS_BETWEEN_CHECKS):
                 check()
             answer = connection.recv()
-            if isinstance(answer, InputError):
-                raise answer
-            decoded = Decoded(np.empty(answer[0], dtype=np.uint8), *answer[1])
-            connection.recv_bytes_into(decoded.image.data.cast("B"))
-            return decoded
-        except InputError:
-            raise
+            if not isinstance(answer, InputError):
+                decoded = Decoded(np.empty(answer[0], dtype=np.uint8), *answer[1])
+                connection.recv_bytes_into(decoded.image.data.cast("B"))
+                return decoded
         except BaseException as error:
             # End the process and start another at once, so that the next picture finds it ready.
             self.close()
@@ -84,9 +81,10 @@ class Decoder:
                 step = "save it anew by another program"
                 raise InputError("the picture", "the decoder broke down over it", step) from error
             raise
+        raise answer
 
     def close(self) -> None:
-        """End the process, at whatever it is."""
+        """Kill the process, whatever it is doing."""
         if self._connection is not None:
             self._connection.close()
         if self._process is not None:

@@ -1,8 +1,8 @@
-"""Head points to a density map whose sum is the number of heads.
+"""From head points to a density map whose sum is the number of heads.
 
-Each head is a square window of a Gaussian about its pixel. Where the window leaves the image it is cut and made to sum
-to one again. A window on a grid is the outer product of its two sides, so cutting, renormalising and pooling are all
-done in one dimension, and the cost is that of the heads' windows, not of the image.
+Each head becomes a square window of a Gaussian centred on its pixel. At the image border the window is cropped and
+renormalised to sum to one. A window on a grid is the outer product of its two sides, so cropping, renormalising and
+pooling are all done in one dimension, and the cost depends on the heads' windows, not on the image.
 """
 
 import numba
@@ -16,8 +16,8 @@ from gbdgc.errors import InputError
 Density = NDArray[np.float32]
 """People per cell, rows x columns."""
 
-_ADAPTIVE_REACH = 3.0  # an adaptive window ends so many sigmas from its head
-_SMALLEST_SIGMA = 0.5  # two labels on one head have a distance of zero, and a Gaussian needs some width
+_ADAPTIVE_REACH = 3.0  # sigmas from its head at which an adaptive window ends
+_SMALLEST_SIGMA = 0.5  # two labels on one head are at distance zero, and a Gaussian needs some width
 
 
 def density_map(

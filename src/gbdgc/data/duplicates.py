@@ -1,8 +1,8 @@
-"""Finding the same picture twice, also when it was resized, recompressed, marked or slightly cropped.
+"""Finding duplicates of a picture, even if it was resized, recompressed, marked or slightly cropped.
 
-Candidates are pairs with nearly equal perceptual hashes. A candidate is the same picture if every part of one is found
-in the other, near the same place. That second step keeps two frames of one fixed camera apart: most of them agrees, but
-where somebody walked, nothing near looks alike.
+Candidates are pairs with nearly equal perceptual hashes. A candidate is a duplicate if every part of one is found in
+the other, near the same place. The second step tells apart two frames of a fixed camera: they mostly agree, but where
+somebody walked, nothing nearby looks alike.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Portrait:
-    """What is kept of a picture to know it again: a hash of its pixels, and a small grey copy."""
+    """What is kept of a picture to recognise it: a hash of its pixels, and a small grey copy."""
 
     digest: bytes
     thumbnail: NDArray[np.uint8]
@@ -48,7 +48,7 @@ def portrait(image: RGB) -> Portrait:
 
 
 def same_pictures(portraits: Sequence[Portrait]) -> list[list[int]]:
-    """Return groups of positions, each a picture that is there more than once."""
+    """Return groups of positions that hold the same picture."""
     if not portraits:
         return []
     originals: dict[bytes, int] = {}

@@ -1,9 +1,10 @@
-"""Reading pictures: upright, RGB, eight bits, with a limit on pixels and an error that says what is wrong."""
+"""Reading pictures as upright 8-bit RGB, with a limit on pixels and errors that say what is wrong."""
 
 import math
 import os
 import stat
 import struct
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -41,17 +42,17 @@ _STRIP_PIXELS = 4_000_000
 
 
 class PictureTooLarge(InputError):
-    """A picture of more pixels than are allowed: nothing of it was decoded."""
+    """A picture with more pixels than allowed; nothing of it was decoded."""
 
 
 class NotEnoughMemory(InputError):
-    """A picture that may be good, but this machine has no room for its pixels now."""
+    """A picture that may be fine, but does not fit into memory now."""
 
 
 def raise_pillow_limit(max_pixels: int = MAX_PIXELS) -> None:
-    """Let Pillow decode pictures of so many pixels without a word: a switch of the whole process, for commands.
+    """Let Pillow decode pictures of this many pixels without a warning: a process-wide switch, for commands only.
 
-    Only TIFF needs it, which Pillow checks against its own limit once more.
+    Only TIFF needs it, which Pillow also checks against its own limit.
     """
     if Image.MAX_IMAGE_PIXELS is not None and max_pixels > Image.MAX_IMAGE_PIXELS:
         Image.MAX_IMAGE_PIXELS = max_pixels
@@ -111,6 +112,13 @@ def to_array(image: Image.Image) -> RGB:
     return array
 
 
+def jpeg_address(image: Image.Image, quality: int) -> str:
+    """Return a small picture as the address of an <img>, for pages that need no other file."""
+    buffer = BytesIO()
+    image.save(buffer, "JPEG", quality=quality, optimize=True)
+    return f"data:image/jpeg;base64,{b64encode(buffer.getvalue()).decode('ascii')}"
+
+
 def _strips(image: Image.Image) -> Iterator[tuple[slice, Image.Image]]:
     rows = max(1, _STRIP_PIXELS // image.width)
     for top in range(0, image.height, rows):
@@ -146,7 +154,7 @@ def _orientation(image: Image.Image) -> int:
 
 @contextmanager
 def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator[Image.Image]:
-    """Open and, when the caller is done, close; every way in which a picture can be bad becomes an InputError."""
+    """Open a picture and close it again; every way in which it can be bad becomes an `InputError`."""
     name = "the picture" if isinstance(source, bytes) else str(source)
     if source == b"":
         raise InputError(name, "there is nothing in it")

@@ -1,5 +1,6 @@
-"""Labels in the making: the CSV of points of a folder of pictures, written anew and atomically with every change."""
+"""Labels being edited: the CSV of points of a folder of pictures, rewritten atomically with every change."""
 
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -21,14 +22,14 @@ UNLABELLED = "unlabelled"
 
 
 class LabelsChanged(InputError):
-    """Somebody else has changed a picture's labels since they were read: what was to be saved is not."""
+    """A picture's labels were changed by someone else since they were read; nothing was saved."""
 
 
 class LabelFile:
     """The pictures of a folder, at any depth, and the one CSV there that holds the heads of those labelled so far.
 
-    What somebody else writes into the file meanwhile is read before anything is saved. Threads may share it. ``path``
-    is the folder's own CSV of points, or labels.csv; ``pictures`` has a sample without points for each, by its name.
+    Changes that others make to the file are read before anything is saved. Safe to share between threads. ``path`` is
+    the folder's own CSV of points, or labels.csv; ``pictures`` maps each name to a sample without points.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,15 +87,14 @@ class LabelFile:
             self._read = state
 
     def _state(self) -> tuple[int, int, int] | None:
-        try:
+        with suppress(FileNotFoundError):
             status = self.path.stat()
-        except FileNotFoundError:
-            return None
-        return status.st_mtime_ns, status.st_size, status.st_ino
+            return status.st_mtime_ns, status.st_size, status.st_ino
+        return None
 
 
 def tag_of(heads: Points | None) -> str:
-    """Return a word that changes with the heads: whoever saves says by it which ones they saw."""
+    """Return a tag that changes with the heads: a client that saves says by it which version it has seen."""
     return UNLABELLED if heads is None else sha256(heads.tobytes()).hexdigest()[:16]
 
 

@@ -1,14 +1,14 @@
 """The training set with its pseudo-domains, and the batches of an epoch.
 
-Every crop is a function of (seed, epoch, id) and every order one of (seed, epoch): the number of workers, of processes
-and of interruptions changes nothing. So the state of an epoch is the number of its steps done, and nothing more.
+Every crop is a function of (seed, epoch, id) and every order one of (seed, epoch): the number of workers, processes and
+interruptions does not matter. So the only state of an epoch is the number of steps done.
 
-Workers are threads: decoding, resizing and density maps leave Python's lock, and all share one cache of pictures.
+Workers are threads: decoding, resizing and density maps release the GIL, and all share one cache of pictures.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
@@ -52,6 +52,7 @@ class Batch(NamedTuple):
         return Batch(self.images.to(device), self.people.to(device), self.domain.to(device), self.ids)
 
 
+@dataclass(eq=False)
 class TrainingSet:
     """Labelled samples, their pseudo-domains by id, and how their crops are made.
 
@@ -68,39 +69,28 @@ class TrainingSet:
     cache_bytes : int
         Memory for decoded pictures.
     max_side : int, optional
-        Pictures with a longer side are made smaller before all else.
+        Pictures with a longer side are shrunk first.
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        augmentation: Augmentation | None = None,
-        *,
-        kernel: int = 15,
-        sigma: float = 4.0,
-        adaptive: bool = False,
-        cell: int = 1,
-        seed: int = 0,
-        cache_bytes: int = 0,
-        max_side: int | None = None,
-    ) -> None:
-        if not dataset:
+    dataset: Dataset
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    _: KW_ONLY
+    kernel: int = 15
+    sigma: float = 4.0
+    adaptive: bool = False
+    cell: int = 1
+    seed: int = 0
+    cache_bytes: InitVar[int] = 0
+    max_side: InitVar[int | None] = None
+
+    def __post_init__(self, cache_bytes: int, max_side: int | None) -> None:
+        if not self.dataset:
             raise InputError("", "there are no samples to train on")
-        if unlabelled := [sample.id for sample in dataset if sample.points is None]:
-            raise InputError(
-                "",
-                f"{len(unlabelled)} of {len(dataset)} samples have no labels, such as {unlabelled[0]}",
-                "train on `dataset.labelled`",
-            )
-        self.dataset = dataset
-        self.augmentation = augmentation or Augmentation()
-        self.kernel = kernel
-        self.sigma = sigma
-        self.adaptive = adaptive
-        self.cell = cell
-        self.seed = seed
+        if unlabelled := [sample.id for sample in self.dataset if sample.points is None]:
+            reason = f"{len(unlabelled)} of {len(self)} samples have no labels, such as {unlabelled[0]}"
+            raise InputError("", reason, "train on `dataset.labelled`")
         self.cache = ImageCache(cache_bytes, max_side=max_side)
-        self._domains = dict.fromkeys(dataset.ids, 0)
+        self._domains = dict.fromkeys(self.dataset.ids, 0)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -178,22 +168,22 @@ class Batches:
     Parameters
     ----------
     batch_size : int
-        Pictures a step over all processes together; each process gets the rows of its ``rank``.
+        Pictures per step over all processes together; each process gets the rows of its ``rank``.
     epoch, seed : int
-        What the order depends on.
+        Determine the order.
     start : int
-        Steps of this epoch that are done already: their pictures are not touched.
+        Steps of this epoch that are already done: their pictures are not read.
     workers : int
-        Threads; 0 makes each batch when it is asked for.
+        Threads; with 0 each batch is made on demand.
     repeats : int
-        How many crops of each picture make the epoch.
+        Crops per picture and epoch.
     balanced : bool
         Fill each batch with the pseudo-domains in equal parts.
     shares : mapping, optional
-        How much of the epoch each source makes up, by its name, with which the ids of its pictures begin.
+        The share of each source in the epoch, by its name, with which the ids of its pictures begin.
 
-    Every batch is full: what is left over at the end of an epoch is left out, and a set with fewer pictures than a
-    batch fills it with further crops of the same pictures.
+    Every batch is full: the remainder at the end of an epoch is dropped, and a set with fewer pictures than a batch
+    fills it with further crops of the same pictures.
     """
 
     training_set: TrainingSet

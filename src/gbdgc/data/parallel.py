@@ -1,4 +1,4 @@
-"""The same work on many pictures, on all cores."""
+"""Processing many pictures in parallel, on all cores."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +12,11 @@ Outcome = TypeVar("Outcome")
 def map_unordered(
     function: Callable[[Item], Outcome], items: Sequence[Item], *, workers: int | None = None
 ) -> Iterator[Outcome]:
-    """Yield ``function(item)`` of each item as it is done, in any order.
+    """Yield ``function(item)`` for each item as it completes, in any order.
 
-    When one raises, no other is begun, what was under way is still yielded, and then it is raised here. ``workers`` is
-    how many are worked on at a time, by default one per core. They are threads: decoding, resizing, encoding and
-    hashing run side by side, and processes would each begin by importing what is imported here already.
+    When one raises, no further item is started, those in progress are still yielded, and then the error is raised here.
+    ``workers`` is the number of threads, by default one per core: decoding, resizing, encoding and hashing release the
+    GIL, and processes would first have to import everything again.
     """
     # The cores that this process may use, which in a container are fewer than the machine has.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Work done ahead of its use, in order."""
+"""Preparing items ahead of their use, in order."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -14,8 +14,8 @@ def prefetch(
 ) -> Generator[Made, None, None]:
     """Yield ``make`` of each, in order, while threads make up to ``ahead`` more.
 
-    What ``make`` raises is raised here. The threads end with the generator, however it ends: close it when leaving
-    early. With no workers each is made when it is asked for.
+    What ``make`` raises is raised here. The threads end with the generator: close it when leaving early. Without
+    workers each item is made on demand.
     """
     if workers == 0:
         yield from map(make, given)

@@ -1,4 +1,4 @@
-"""`load_dataset`: labels in any format in, a `Dataset` out, with all that is wrong in one report."""
+"""`load_dataset`: reads labels in any format into a `Dataset`, and reports all problems at once."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def load_dataset(
     split: str | None = None,
     point: BoxPoint = "head",
 ) -> Dataset:
-    """Read a labelled data set, or a folder of pictures without labels; an `InputError` lists all that is wrong.
+    """Read a labelled data set, or a folder of pictures without labels; an `InputError` lists all problems.
 
     Parameters
     ----------

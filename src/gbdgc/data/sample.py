@@ -1,4 +1,4 @@
-"""Sample: the one record that readers make and everything else speaks."""
+"""Sample: the record that readers create and everything else uses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which picture comes when: a function of seed, epoch and ids, and of nothing else."""
+"""The order of pictures in an epoch, as a function of seed, epoch and ids alone."""
 
 import hashlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ def epoch_order(
     epoch: int,
     shares: Mapping[Hashable, float] | None = None,
 ) -> list[Draw]:
-    """Return ``length`` draws: pass after pass over all pictures, none a second time before all had their turn.
+    """Return ``length`` draws: pass after pass over all pictures, none repeated before all had their turn.
 
     ``groups`` is the group of each picture by id, and ``shares`` how much of the draws each group makes up; each then
     goes through its own pictures. Any run of draws, and with it every batch and every process's part of a batch, holds
@@ -48,7 +48,7 @@ def epoch_order(
 
 
 def generator(purpose: str, seed: int, epoch: int, turn: int, id: str) -> np.random.Generator:
-    """Return the chance that belongs to one picture in one epoch."""
+    """Return the random generator of one picture in one epoch."""
     return np.random.default_rng(_hash(purpose, seed, epoch, turn, id))
 
 

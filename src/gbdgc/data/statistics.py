@@ -1,4 +1,4 @@
-"""A data set in numbers: how many pictures and heads, how crowded, how large."""
+"""Statistics of a data set: pictures, heads, crowding and sizes."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def across_counts(samples: Sequence[Sample], number: int) -> list[Sample]:
 
 
 def at_equal_steps(items: Sequence[T], number: int) -> list[T]:
-    """Choose so many items, from the first to the last; all where there are no more."""
+    """Choose ``number`` items evenly, from the first to the last; all of them if there are no more."""
     return [items[round(step)] for step in np.linspace(0, len(items) - 1, min(number, len(items)))]
 
 

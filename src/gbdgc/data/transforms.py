@@ -1,11 +1,11 @@
-"""Crop, resize, flip and colour: a picture and its heads together, as small functions.
+"""Cropping, resizing, flipping and recolouring a picture together with its heads.
 
 Coordinates are continuous: pixel (column i, row j) covers [i, i + 1) x [j, j + 1), its centre is (i + 0.5, j + 0.5) and
 a picture reaches from 0 to its width and height. So a crop subtracts its corner, a resize multiplies, a flip takes the
 distance from the other side, and the pixel of a head is the floor of its position, before and after.
 
-What changes places takes and returns (image, points); what changes colours alone takes and returns the image. Points
-keep their order, and only a crop drops any. Where chance decides, the caller gives the generator.
+Functions that move pixels take and return (image, points); those that only change colours take and return the image.
+Points keep their order, and only cropping drops any. Random functions take their generator as an argument.
 """
 
 import math
@@ -114,7 +114,7 @@ def flip(image: RGB, points: Points) -> tuple[RGB, Points]:
     width = np.float32(image.shape[1])
     # A head on the left edge of its pixel would come to lie on the left edge of the next pixel but for the minimum.
     mirrored = np.minimum(width - x, np.nextafter(width - np.floor(x), np.float32(-np.inf)))
-    # Not image[:, ::-1], as whoever reads that copies it byte by byte.
+    # Not image[:, ::-1], which readers would copy byte by byte.
     return np.take(image, np.arange(image.shape[1])[::-1], axis=1), np.stack([mirrored, y], axis=1)
 
 

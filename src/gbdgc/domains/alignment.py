@@ -1,4 +1,4 @@
-"""Keeping the names of domains from one epoch to the next."""
+"""Keeping the labels of domains consistent from one epoch to the next."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
+from gbdgc.domains.tree import Integers
 from gbdgc.errors import InputError
-
-Integers = NDArray[np.int64]
 
 
 def align_labels(labels: ArrayLike, previous: ArrayLike) -> Integers:
@@ -31,9 +30,8 @@ def align_labels(labels: ArrayLike, previous: ArrayLike) -> Integers:
     """
     new, old = as_labels(labels, "labels"), as_labels(previous, "previous")
     if len(new) != len(old):
-        raise InputError(
-            "", f"previous has {len(old)} labels for {len(new)} samples", "both must speak of the same samples"
-        )
+        reason = f"previous has {len(old)} labels for {len(new)} samples"
+        raise InputError("", reason, "both must speak of the same samples")
     domains, position = np.unique(new, return_inverse=True)
     return matching_names(position, len(domains), old)[position]
 
@@ -60,7 +58,7 @@ class NamedClusters(NamedTuple):
 
 
 def name_domains(labels: Integers, centers: NDArray[np.float64], previous: Integers | None) -> NamedClusters:
-    """Give the domains 0 .. K-1 the names they had, if there is a past."""
+    """Give the domains 0 .. K-1 the names they had in the previous epoch, if there was one."""
     if previous is None:
         return NamedClusters(labels, np.arange(len(centers)), centers)
     names = matching_names(labels, len(centers), previous)
@@ -76,7 +74,6 @@ def as_labels(values: ArrayLike, name: str) -> Integers:
     if labels.dtype.kind not in "iub" and not (
         labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == np.rint(labels)).all()
     ):
-        raise InputError(
-            "", f"{name} holds something else than whole numbers ({labels.dtype})", "number the domains first"
-        )
+        reason = f"{name} holds something else than whole numbers ({labels.dtype})"
+        raise InputError("", reason, "number the domains first")
     return labels.astype(np.int64)

@@ -1,6 +1,6 @@
 """Division of descriptors into granular balls: the paper's Algorithm 1 up to the final balls.
 
-The compiled division is in ``kernels.py``; among the tests are its plain twin and each equation by its own name.
+The compiled division is in ``kernels.py``; the tests have a plain NumPy version of it and each equation as a function.
 """
 
 import math
@@ -17,7 +17,7 @@ from gbdgc.errors import InputError
 
 @dataclass(frozen=True)
 class DivisionRules:
-    """What decides whether and how a ball is split; see `GranularBallDomains` for each."""
+    """The parameters that decide whether and how a ball is split; see `GranularBallDomains`."""
 
     split_margin: float = 1.05
     sharpness: float | str = "sqrt"
@@ -45,7 +45,7 @@ class DivisionRules:
 
 
 class Grid(NamedTuple):
-    """Descriptors as whole numbers, and the way back: ``origin + unit * rows``."""
+    """Descriptors as integers; ``origin + unit * rows`` converts them back."""
 
     rows: kernels.Rows
     origin: Floats
@@ -53,13 +53,13 @@ class Grid(NamedTuple):
 
 
 def on_grid(Z: Floats, *, overwrite: bool = False) -> Grid:
-    """Round descriptors to whole numbers fine enough to matter nowhere and coarse enough to be summed without error.
+    """Round descriptors to integers, fine enough not to matter and coarse enough to be summed without rounding.
 
-    The grid is laid about the middle of the range and scaled to its largest half-width: neither the order of the rows
-    nor the sign of an axis nor a positive scale changes what comes out. Thirty bits keep a billionth of the extent, far
-    below what a network's 32-bit features tell apart, and halve the memory that every pass reads.
+    The grid is centred on the range and scaled to its largest half-width, so the result does not depend on the order of
+    the rows, the sign of an axis or a positive scale. Thirty bits resolve a billionth of the extent, far finer than a
+    network's 32-bit features, and halve the memory that every pass reads.
 
-    With ``overwrite`` the whole numbers take the place of the descriptors, which must be contiguous.
+    With ``overwrite`` the integers replace the descriptors in place, which must be contiguous.
     """
     low, high = (extreme.astype(np.float64) for extreme in kernels.extremes(Z))
     origin = high / 2 + low / 2
@@ -81,8 +81,8 @@ def divide(Z: Floats, rules: DivisionRules | None = None, *, overwrite: bool = F
     The partition does not depend on the order of the rows, on the sign of an axis or on a positive scale; only where a
     set is its own mirror image does the sign of an axis have to break the tie.
 
-    With ``overwrite`` the work is done in the memory of the descriptors, contiguous and of any precision; at the end
-    they are there again, rounded to the grid.
+    With ``overwrite`` the division works in the memory of the descriptors, contiguous and of any precision; at the end
+    it holds them again, rounded to the grid.
     """
     rules = rules or DivisionRules()
     rows, origin, unit = on_grid(Z if overwrite else np.ascontiguousarray(Z, dtype=np.float64), overwrite=overwrite)

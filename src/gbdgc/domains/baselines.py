@@ -1,5 +1,6 @@
-"""What balls have to beat: domains by K-means on the samples, by lot, and by the data set of each. Same interface."""
+"""Baselines with the same interface: domains by K-means on the samples, at random, and by data set."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from gbdgc.domains.embedded import EmbeddedDomains, WarmStartDomains
 from gbdgc.errors import InputError
 
 
+@dataclass(eq=False, repr=False)
 class KMeansDomains(ClusterMixin, WarmStartDomains):
     """Latent domains by K-means on the descriptors themselves.
 
@@ -26,17 +28,10 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
     n_domains, n_components, random_state : as in `GranularBallDomains`, and so are the attributes; there are no balls.
     """
 
-    def __init__(
-        self,
-        n_domains: int | str = "auto",
-        n_components: int | None = 256,
-        mode: str = "paper",
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        self.n_domains = n_domains
-        self.n_components = n_components
-        self.mode = mode
-        self.random_state = random_state
+    n_domains: int | str = "auto"
+    n_components: int | None = 256
+    mode: str = "paper"
+    random_state: int | RandomState | None = 0
 
     def fit(self, X: ArrayLike, y: Any = None, *, previous_labels: ArrayLike | None = None) -> Self:
         """Find the domains; see `GranularBallDomains.fit`."""
@@ -45,8 +40,9 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class RandomDomains(EmbeddedDomains):
-    """Domains by lot, as equal in size as can be: what any discovery has to beat.
+    """Random domains, as equal in size as possible: what any discovery has to beat.
 
     Not a clusterer in scikit-learn's eyes, which expects one to find clusters.
 
@@ -56,15 +52,12 @@ class RandomDomains(EmbeddedDomains):
         and no memory.
     """
 
-    def __init__(
-        self, n_domains: int | str = "auto", n_components: int | None = 256, random_state: int | RandomState | None = 0
-    ) -> None:
-        self.n_domains = n_domains
-        self.n_components = n_components
-        self.random_state = random_state
+    n_domains: int | str = "auto"
+    n_components: int | None = 256
+    random_state: int | RandomState | None = 0
 
     def fit(self, X: ArrayLike, y: Any = None, *, previous_labels: ArrayLike | None = None) -> Self:
-        """Draw the domains; names are matched to ``previous_labels`` like everybody's."""
+        """Draw the domains; names are matched to ``previous_labels`` as in the other estimators."""
         table = inputs.check_descriptors(self, X)
         previous = inputs.check_previous(previous_labels, len(table))
         asked = inputs.count_domains(self.n_domains, len(table))
@@ -74,6 +67,7 @@ class RandomDomains(EmbeddedDomains):
         return self._adopt(table, labels, previous)
 
 
+@dataclass(eq=False, repr=False)
 class SourceDomains(EmbeddedDomains):
     """The sources of the samples as their domains.
 
@@ -87,17 +81,10 @@ class SourceDomains(EmbeddedDomains):
         As in `GranularBallDomains`, and so are the attributes.
     """
 
-    def __init__(
-        self,
-        n_domains: int | str = "auto",
-        n_components: int | None = 256,
-        balls: bool = False,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        self.n_domains = n_domains
-        self.n_components = n_components
-        self.balls = balls
-        self.random_state = random_state
+    n_domains: int | str = "auto"
+    n_components: int | None = 256
+    balls: bool = False
+    random_state: int | RandomState | None = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, previous_labels: ArrayLike | None = None) -> Self:
         """Take the source of each sample from ``y``, any kind of label; without it all are of one source."""

@@ -1,8 +1,8 @@
-"""K-means, ten starts, on one thread, so that the bits are the same every time: scikit-learn's on samples.
+"""K-means with ten starts, on one thread so that results are reproducible to the bit.
 
-On the few hundred centers of balls it is the same algorithm, compiled: greedy k-means++ starts, Lloyd's steps until
-nobody moves, the least inertia wins; a test holds each start to scikit-learn, which spends ten times the arithmetic on
-checks and calls there.
+Samples are clustered by scikit-learn. For the few hundred centres of balls the same algorithm is compiled here (greedy
+k-means++ starts, Lloyd's steps until convergence, lowest inertia wins), because there scikit-learn spends ten times the
+arithmetic on checks and calls; a test compares each start with scikit-learn.
 """
 
 from collections.abc import Iterator
@@ -33,14 +33,14 @@ class Clusters(NamedTuple):
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread: how a sum is shared out between threads changes its last bits."""
+    """Compute on one thread: splitting a sum between threads changes its last bits."""
     with _controller().limit(limits=1):
         yield
 
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Look the thread pools up once: the search takes longer than K-means on a few hundred rows."""
+    """Find the thread pools once: the search takes longer than K-means on a few hundred rows."""
     return ThreadpoolController()
 
 

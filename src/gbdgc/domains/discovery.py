@@ -1,6 +1,7 @@
 """`GranularBallDomains`: latent domains from granular balls, as a scikit-learn estimator."""
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ def discover(
     return Clusters(tree.spread(balls.labels), balls.centers), tree, False
 
 
+@dataclass(eq=False, repr=False)
 class GranularBallDomains(ClusterMixin, WarmStartDomains):
     """Latent domains by granular balls: divide descriptors into compact balls, then cluster the balls.
 
@@ -54,21 +56,21 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
     sharpness : "sqrt" or float > 1, default="sqrt"
         beta of the feature weights; "sqrt" is the root of the ball's size, at least 2.
     max_depth : int, default=8
-        Splits above a ball at most.
+        Maximum number of splits above a ball.
     min_ball_size : int, default=1
-        No ball gets smaller.
+        Smallest size of a ball.
     max_iter : int, default=10
         Alternations of the weighted 2-means.
     mode : "paper" or "stable", default="paper"
-        "stable" is robust against outliers and steady over epochs; see the notes.
+        "stable" is robust to outliers and stable over epochs; see the notes.
     weight_power : "assignment" or "objective", default="assignment"
         Whether samples are assigned by w, the paper's distance, or by w^beta, the paper's objective.
     random_state : int, RandomState or None, default=0
         Seed of K-means.
     copy : bool, default=True
-        False lets ``fit`` overwrite X: a contiguous table in float32 or float64 becomes ``embedding_``, in the same
-        precision, and little memory is needed besides. Rows on the border of two balls may change sides, by rounding.
-        mode="stable" makes copies all the same.
+        False lets ``fit`` overwrite X: a contiguous array in float32 or float64 becomes ``embedding_``, in the same
+        precision, and little extra memory is needed. Rows on the border of two balls may change sides by rounding.
+        mode="stable" makes copies anyway.
 
     Attributes
     ----------
@@ -85,11 +87,11 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
     ball_labels_ : ndarray of shape (n_samples,)
         Index into ``balls_`` for each sample.
     tree_ : BallTree
-        Every ball made on the way, with parent, children and why it was not split.
+        Every ball of the division, with its parent, its children and why it was not split.
     n_iter_ : int
         Alternations that the slowest weighted 2-means took.
     fallback_ : bool
-        True where there were fewer balls than domains, and K-means on all descriptors took over.
+        True if there were fewer balls than domains, so that K-means on all descriptors was used instead.
     embedding_ : ndarray of shape (n_samples, n_axes)
         The descriptors on the reduced axes, where balls and centers lie.
     memory_ : dict
@@ -113,31 +115,17 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
     2
     """
 
-    def __init__(
-        self,
-        n_domains: int | str = "auto",
-        n_components: int | None = 256,
-        split_margin: float = 1.05,
-        sharpness: float | str = "sqrt",
-        max_depth: int = 8,
-        min_ball_size: int = 1,
-        max_iter: int = 10,
-        mode: str = "paper",
-        weight_power: str = "assignment",
-        random_state: int | RandomState | None = 0,
-        copy: bool = True,
-    ) -> None:
-        self.n_domains = n_domains
-        self.n_components = n_components
-        self.split_margin = split_margin
-        self.sharpness = sharpness
-        self.max_depth = max_depth
-        self.min_ball_size = min_ball_size
-        self.max_iter = max_iter
-        self.mode = mode
-        self.weight_power = weight_power
-        self.random_state = random_state
-        self.copy = copy
+    n_domains: int | str = "auto"
+    n_components: int | None = 256
+    split_margin: float = 1.05
+    sharpness: float | str = "sqrt"
+    max_depth: int = 8
+    min_ball_size: int = 1
+    max_iter: int = 10
+    mode: str = "paper"
+    weight_power: str = "assignment"
+    random_state: int | RandomState | None = 0
+    copy: bool = True
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Return the settings, and what was found with them."""

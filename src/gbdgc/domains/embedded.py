@@ -1,4 +1,4 @@
-"""What the estimators have in common: descriptors on reduced axes, and a memory where epochs are to be steady."""
+"""What the estimators share: descriptors on reduced axes, and a memory for stability across epochs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -19,7 +19,10 @@ from gbdgc.errors import InputError
 
 
 class EmbeddedDomains(BaseEstimator):
-    """Domains with centers on the reduced axes."""
+    """Domains with centers on the reduced axes.
+
+    Estimators are dataclasses, whose fields are the constructor's arguments: it stores them, and ``fit`` checks them.
+    """
 
     n_domains: int | str
     n_components: int | None
@@ -52,13 +55,13 @@ class EmbeddedDomains(BaseEstimator):
         return labels
 
     def _embed(self, table: Floats, overwrite: bool = False) -> None:
-        """Choose the axes and put the descriptors on them, where they are or elsewhere."""
+        """Choose the axes and project the descriptors onto them, in place or into a copy."""
         self._reduction = fit_reduction(table, inputs.check_components(self.n_components), in_chunks=overwrite)
         self._normalization = None
         self.embedding_ = self._reduction.in_place(table) if overwrite else self._reduction(table)
 
     def _adopt(self, table: Floats, labels: Integers, previous: Integers | None) -> Self:
-        """Take labels 0 .. K-1 that were not found in the descriptors as the domains."""
+        """Use given labels 0 .. K-1, which were not found in the descriptors, as the domains."""
         with one_thread():
             self._embed(table)
         centers = np.stack([self.embedding_[labels == k].mean(axis=0) for k in range(labels.max() + 1)])
@@ -74,7 +77,7 @@ class WarmStartDomains(EmbeddedDomains):
     memory_: stable.Memory
 
     def restore(self, memory: Mapping[str, Any]) -> Self:
-        """Take up a saved ``memory_``, so that the next ``fit(X, previous_labels=...)`` continues where it was saved.
+        """Load a saved ``memory_``, so that the next ``fit(X, previous_labels=...)`` continues from it.
 
         ``memory_`` holds plain arrays ("descriptors", "epochs"): save it with ``numpy.savez`` or in a checkpoint.
         """

@@ -1,4 +1,4 @@
-"""The ways in which latent domains are found, by the names that settings and the command line have for them."""
+"""The estimators of latent domains, by the names used in settings and on the command line."""
 
 import inspect
 from collections.abc import Callable

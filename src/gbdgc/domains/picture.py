@@ -18,7 +18,7 @@ PALETTE = ("#0072b2", "#dc8f00", "#009e73", "#c45f97", "#4ea6de", "#d55e00", "#8
 def draw_domains(embedding: Floats, labels: Integers, balls: Sequence[Ball] = (), title: str = "") -> Figure:
     """Draw the plane of largest variance: a dot per sample and a circle per ball of at least two samples.
 
-    A circle is about its members as they appear in the plane: the ball itself has more axes than the paper.
+    A circle encloses its members as projected onto the plane; the ball itself has more axes.
     """
     plane, shares = _plane(embedding)
     figure = Figure(figsize=(8.4, 6.2), layout="constrained")

@@ -1,4 +1,4 @@
-"""Is a partition worth anything? How far apart its counts are, and how steady it is over epochs."""
+"""The quality of a partition: how far apart its counts are, and how stable it is over epochs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class CountSeparation:
 
 
 def count_separation(labels: ArrayLike, counts: ArrayLike) -> CountSeparation:
-    """Measure whether domains are density regimes: the spread of their median counts, from each sample's two."""
+    """Measure whether domains are density regimes: the spread of their median counts."""
     domains, people = as_labels(labels, "labels"), np.asarray(counts, dtype=np.float64)
     if people.shape != domains.shape:
         raise InputError("", f"counts has shape {people.shape} for {len(domains)} labels", "give one count per sample")

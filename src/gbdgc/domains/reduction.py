@@ -1,4 +1,4 @@
-"""PCA before discovery, defined for any number of rows and for rows that are all equal."""
+"""PCA before discovery, defined for any number of rows, even if all of them are equal."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Reduction:
     axes: Floats | None
 
     def __call__(self, X: Floats) -> Floats:
-        """Reduce rows; the result is never the input itself, which its owner may change."""
+        """Reduce rows into a new array, never the input itself, which its owner may change."""
         return X.copy() if self.axes is None else np.asarray((X - self.mean) @ self.axes.T)
 
     def in_place(self, X: Floats) -> Floats:

@@ -1,11 +1,11 @@
-"""mode="stable": discovery that outliers do not distort and that stays steady from epoch to epoch.
+"""mode="stable": discovery that is robust to outliers and stable from epoch to epoch.
 
 1. `average_with_past`: clip descriptors radially, rotate them onto those of past epochs, and average.
 2. The estimator proposes domain centers: those of balls (`ball_domains`) or of K-means.
 3. `refine`: move the centers to the means of their samples; start warm, from last epoch's domains, where these fit
    nearly as well; and let a sample change its domain only where another is clearly nearer.
 
-Balls and K-means share every line of this, so that they compare fairly.
+Balls and K-means share all of this code, so that the comparison between them is fair.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ LLOYD_STEPS = 10
 WARD_LIMIT = 1024  # balls up to which Ward's method is tried: its cost grows with their square
 
 Memory = dict[str, Any]
-"""What the next epoch has to know, as plain arrays: "descriptors" and the number of "epochs" in them."""
+"""What the next epoch needs, as plain arrays: "descriptors", and the number of "epochs" averaged in them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,9 +103,6 @@ class BallTree:
 
 
 def disc_around(members: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Return the center and the radius of the disc that a ball is drawn as: about its members on the map's plane.
-
-    The ball itself has more axes than the paper.
-    """
+    """Return the center and radius of the disc a ball is drawn as, which encloses its members as projected."""
     center = members.mean(axis=0)
     return center, float(np.sqrt(((members - center) ** 2).sum(axis=1)).max())

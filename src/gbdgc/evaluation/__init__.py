@@ -1,4 +1,4 @@
-"""From counted pictures to numbers: one row per picture first, and everything else from these rows."""
+"""Evaluation: one row per counted picture, and everything else computed from these rows."""
 
 from gbdgc.evaluation.calibration import coverage, save_calibrated, with_intervals
 from gbdgc.evaluation.counting import Unreadable, count_dataset, count_rows

@@ -1,4 +1,4 @@
-"""Intervals of counts: calibrated on counted pictures, and held against them."""
+"""Calibrating the intervals of counts on labelled pictures, and measuring their coverage."""
 
 import os
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from gbdgc.evaluation.table import Row
 
 
 def calibrate(rows: Sequence[Row], max_side: int | None) -> Conformal:
-    """Return the calibration of a model whose counts these are, made of pictures limited to this longer side."""
+    """Calibrate the intervals of a model on its counts of labelled pictures, shrunk to this longer side."""
     labelled = [row for row in rows if row.truth is not None]
     features = [features_of(row.count, row.novelty, row.width, row.height, max_side) for row in labelled]
     return Conformal.fit([row.truth or 0 for row in labelled], features)
 
 
 def save_calibrated(model: str | os.PathLike[str], out: Path, rows: Sequence[Row], max_side: int | None) -> Conformal:
-    """Write a copy of a model with the calibration of its intervals on these pictures in it."""
+    """Write a copy of a model with intervals calibrated on these pictures."""
     conformal = calibrate(rows, max_side)
     tensors = {name: torch.from_numpy(np.asarray(values)) for name, values in conformal.to_arrays().items()}
     labelled, data = sum(row.truth is not None for row in rows), sorted({row.data for row in rows})

@@ -1,4 +1,4 @@
-"""Pictures in, rows out."""
+"""Counting labelled pictures into rows."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, cast
@@ -66,7 +66,7 @@ def count_dataset(
 
 
 def counted(counter: Counter, samples: Iterable[Sample]) -> Iterator[tuple[Sample, Result | Failure]]:
-    """Return each sample with what came of it."""
+    """Return each sample with its result or failure."""
     samples = list(samples)
     outcomes = count_sources(counter, [sample.image for sample in samples])
     # Pictures give one result or failure each.

@@ -1,4 +1,4 @@
-"""How sure a number is: percentile intervals over resampled pictures, of one run or of the difference of two."""
+"""Bootstrap intervals: percentiles over resampled pictures, for one run or for the difference between two."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,12 +11,12 @@ Statistic = Callable[..., Any]
 """From arrays with pictures along the last axis to one number for each leading index."""
 
 DRAWS = 2000
-COVERAGE = 0.95
+_COVERAGE = 0.95
 _CHUNK = 4_000_000  # resampled values held at once: some tens of megabytes
 
 
 class Estimate(NamedTuple):
-    """A number with its interval; the ends are None where there is too little to tell."""
+    """A number with its interval; the ends are None where there is too little data."""
 
     value: float | None
     low: float | None
@@ -26,8 +26,8 @@ class Estimate(NamedTuple):
 def bootstrap(statistic: Statistic, *samples: Values, seed: int = 0, draws: int = DRAWS) -> Estimate:
     """Return a statistic of pictures, such as `metrics.mae`, with its 95 % percentile interval.
 
-    The samples are arrays of equal length, drawn anew so many times, with replacement, and together: what belongs
-    to one picture stays together.
+    The samples are arrays of equal length. They are resampled ``draws`` times, with replacement and together, so that
+    the values of one picture stay together.
     """
     size = len(samples[0])
     value = _number(statistic(*samples)) if size else None
@@ -38,7 +38,7 @@ def bootstrap(statistic: Statistic, *samples: Values, seed: int = 0, draws: int 
     for first in range(0, draws, step := max(1, _CHUNK // size)):
         chosen = random.integers(0, size, (min(step, draws - first), size))
         replicates.append(statistic(*(sample[chosen] for sample in samples)))
-    tail = 100 * (1 - COVERAGE) / 2
+    tail = 100 * (1 - _COVERAGE) / 2
     # A resample may hold nothing that the statistic is defined on: it says nothing, and is left out.
     values = np.concatenate(replicates)
     values = values[~np.isnan(values)]
@@ -46,18 +46,16 @@ def bootstrap(statistic: Statistic, *samples: Values, seed: int = 0, draws: int 
     return Estimate(value, _number(low), _number(high))
 
 
-def paired_bootstrap(
-    statistic: Statistic, truth: Values, first: Values, second: Values, *, seed: int = 0, draws: int = DRAWS
-) -> Estimate:
+def paired_bootstrap(statistic: Statistic, truth: Values, first: Values, second: Values) -> Estimate:
     """Return how much lower a statistic is for the first counts than for the second, on the same pictures.
 
-    Both runs are resampled together, so that what makes a picture hard for both falls out of the difference.
+    Both runs are resampled together, so that what makes a picture hard for both cancels out.
     """
 
     def gain(truth: Values, first: Values, second: Values) -> Any:
         return statistic(truth, second) - statistic(truth, first)
 
-    return bootstrap(gain, truth, first, second, seed=seed, draws=draws)
+    return bootstrap(gain, truth, first, second)
 
 
 def _number(value: Any) -> float | None:

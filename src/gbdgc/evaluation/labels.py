@@ -1,4 +1,4 @@
-"""Labels held against what a model sees: which pictures have heads labelled where it sees nobody."""
+"""Checking labels against a model: which pictures have heads labelled where it sees nobody."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ class LabelFit:
 def label_score(result: Result, heads: Points) -> float:
     """Return the mean log density at the labelled heads, less the log of the picture's mean density.
 
-    1 or more is usual; 0 says that the heads lie no better than anywhere in the picture, and less that they lie where
-    the model sees fewer people than elsewhere: labels of another picture, or shifted, or mirrored.
+    1 or more is usual; at 0 the heads lie no better than random places in the picture, and below 0 where the model sees
+    fewer people than elsewhere: labels of another picture, or shifted, or mirrored.
     """
     from scipy.ndimage import gaussian_filter
 
@@ -43,7 +43,7 @@ def label_score(result: Result, heads: Points) -> float:
 
 
 def check_labels(counter: Counter, samples: Iterable[Sample]) -> Iterator[LabelFit]:
-    """Yield how well the labels of each picture fit it; pictures without heads, or that do not decode, are left out."""
+    """Yield how well the labels of each picture fit it; pictures without heads or that do not decode are skipped."""
     labelled = [sample for sample in samples if sample.points is not None and np.isfinite(sample.points).any()]
     for sample, outcome in counted(counter, labelled):
         if not isinstance(outcome, Failure) and sample.points is not None:

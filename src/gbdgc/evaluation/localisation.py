@@ -1,4 +1,4 @@
-"""How well points fit labelled heads: one-to-one matches within a distance, then precision, recall and F1."""
+"""Localisation of heads: one-to-one matches within a distance, then precision, recall and F1."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,8 +35,8 @@ def match_points(points: ArrayLike, heads: ArrayLike, radius: float | NDArray[np
 def box_free_radius(heads: ArrayLike) -> NDArray[np.float64]:
     """Return for each head half its mean distance to its three nearest neighbours.
 
-    The tolerance that P2PNet's nAP uses (Song et al., ICCV 2021, delta = 0.5) where no box tells a head's size. A head
-    without neighbours can be anywhere.
+    The tolerance of P2PNet's nAP (Song et al., ICCV 2021, delta = 0.5), for labels without boxes. A lone head matches
+    at any distance.
     """
     from scipy.spatial import KDTree
 

@@ -1,4 +1,4 @@
-"""Numbers from rows: errors with their intervals, in all and by density, size and tag."""
+"""Errors with their intervals, overall and by density, size and tag."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ def rmse(truth: Values, count: Values) -> Any:
 
 
 def nae(truth: Values, count: Values) -> Any:
-    """Absolute error as a share of the truth, its mean over the pictures with anybody in them: 0 has no share."""
+    """Mean of the absolute error relative to the true count, over the pictures with people in them."""
     people = truth > 0
     shares = np.abs(count - truth) * people / np.where(people, truth, 1)
     with np.errstate(invalid="ignore"):
@@ -40,7 +40,7 @@ def nae(truth: Values, count: Values) -> Any:
 
 
 def bias(truth: Values, count: Values) -> Any:
-    """Mean error: how many too many."""
+    """Mean signed error: positive where too many are counted."""
     return (count - truth).mean(axis=-1)
 
 
@@ -55,10 +55,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def unbiased_gain(summary: Mapping[str, float]) -> float:
-    """Return the factor that takes the bias out of counts summarised so; 1 where it may be chance.
-
-    That is where it lies within two standard errors of none.
-    """
+    """Return the factor that removes the bias from counts with this summary; 1 if it is within two standard errors."""
     error = math.sqrt(max(0.0, summary["rmse"] ** 2 - summary["bias"] ** 2) / max(1, summary["images"]))
     counted = summary["mean"] + summary["bias"]
     return summary["mean"] / counted if abs(summary["bias"]) > 2 * error and counted > 0 else 1.0
@@ -72,7 +69,7 @@ def errors(rows: Sequence[Row], *, seed: int = 0) -> Summary:
 
 
 def doubt(rows: Sequence[Row]) -> str | None:
-    """Say what is wrong with counts that are no better than always the same number; None where they are."""
+    """Explain why counts are no better than a constant; None if they are better."""
     truth, count = _arrays(rows)
     if len(truth) < _FEW or truth.std() == 0:
         return None
@@ -83,31 +80,25 @@ def doubt(rows: Sequence[Row]) -> str | None:
     return None
 
 
-def full_summary(rows: Sequence[Row], *, seed: int = 0) -> Summary:
-    """Return the errors in all, by band of the true count, by the longer side, and by each tag's values."""
+def full_summary(rows: Sequence[Row]) -> Summary:
+    """Return the errors overall, by band of the true count, by longer side, and by each tag's values."""
     labelled = [row for row in rows if row.truth is not None]
-    return errors(labelled, seed=seed) | {
+    return errors(labelled) | {
         "unlabelled": len(rows) - len(labelled),
-        "by_density": _by(labelled, lambda row: _band(row.truth or 0, _DENSITY), _DENSITY, seed),
-        "by_size": _by(labelled, lambda row: _band(max(row.width, row.height), _SIZE), _SIZE, seed),
-        "by_tag": {tag: _by_tag(labelled, tag, seed) for tag in tag_names(row.tags for row in labelled)},
+        "by_density": _by(labelled, lambda row: _band(row.truth or 0, _DENSITY), _DENSITY),
+        "by_size": _by(labelled, lambda row: _band(max(row.width, row.height), _SIZE), _SIZE),
+        "by_tag": {tag: _by_tag(labelled, tag) for tag in tag_names(row.tags for row in labelled)},
     }
 
 
-def compare(rows: Sequence[Row], others: Sequence[Row], *, seed: int = 0) -> Summary:
+def compare(rows: Sequence[Row], others: Sequence[Row]) -> Summary:
     """Return by how much ``rows`` are better than ``others``, on the labelled pictures that both have."""
-    theirs = {(row.data, row.id): row for row in others}
-    pairs = [
-        (row, theirs[row.data, row.id])
-        for row in rows
-        if row.truth is not None and (row.data, row.id) in theirs and theirs[row.data, row.id].truth == row.truth
-    ]
+    theirs = {row.key: row for row in others if row.truth is not None}
+    pairs = [(row, theirs[row.key]) for row in rows if row.key in theirs and theirs[row.key].truth == row.truth]
     truth, count = _arrays([mine for mine, _ in pairs])
     other = np.array([their.count for _, their in pairs], dtype=np.float64)
-    gains = {
-        name: paired_bootstrap(METRICS[name], truth, count, other, seed=seed)._asdict() for name in ("mae", "rmse")
-    }
-    return {"images": len(pairs)} | gains
+    gains = {name: paired_bootstrap(METRICS[name], truth, count, other) for name in ("mae", "rmse")}
+    return {"images": len(pairs)} | {name: gain._asdict() for name, gain in gains.items()}
 
 
 def _arrays(rows: Iterable[Row]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -116,16 +107,16 @@ def _arrays(rows: Iterable[Row]) -> tuple[NDArray[np.float64], NDArray[np.float6
     return truth, count
 
 
-def _by(rows: Sequence[Row], key: Callable[[Row], str], names: Iterable[str], seed: int) -> Summary:
+def _by(rows: Sequence[Row], key: Callable[[Row], str], names: Iterable[str]) -> Summary:
     groups: dict[str, list[Row]] = {name: [] for name in names}
     for row in rows:
         groups[key(row)].append(row)
-    return {name: errors(group, seed=seed) for name, group in groups.items() if group}
+    return {name: errors(group) for name, group in groups.items() if group}
 
 
-def _by_tag(rows: Sequence[Row], tag: str, seed: int) -> Summary:
+def _by_tag(rows: Sequence[Row], tag: str) -> Summary:
     tagged = [row for row in rows if tag in row.tags]
-    return _by(tagged, lambda row: row.tags[tag], sorted({row.tags[tag] for row in tagged}), seed)
+    return _by(tagged, lambda row: row.tags[tag], sorted({row.tags[tag] for row in tagged}))
 
 
 def _band(value: int, bands: Mapping[str, int | None]) -> str:

@@ -1,4 +1,4 @@
-"""`evaluate`: count data sets by a model into a run folder, through whatever may interrupt it."""
+"""`evaluate`: count data sets with a model into a run folder; resumable after any interruption."""
 
 import hashlib
 import json
@@ -24,14 +24,14 @@ from gbdgc.progress import track
 from gbdgc.runs import Journal, Resume, RunFolder, read_json
 
 SELECTION = {"validation": "source validation", "last": "last epoch", "none": "nobody (one of the last epochs)"}
-"""The rules by which a model may have been chosen, in words."""
+"""The selection rules of a model, in words."""
 
 Place = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model makes of some data sets."""
+    """The evaluation of a model on some data sets."""
 
     folder: Path
     rows: list[Row]
@@ -53,9 +53,8 @@ def evaluate(
     against: Place | None = None,
     out: Place | None = None,
     resume: Resume = False,
-    seed: int = 0,
 ) -> Evaluation:
-    """Count labelled data sets and say how far off the counts are.
+    """Count labelled data sets and measure the errors.
 
     Parameters
     ----------
@@ -71,14 +70,15 @@ def evaluate(
     out : the run's folder; by default the next free ``runs/eval/<name>-<n>``.
     resume : continue the run in ``out``, or the newest one of this model: what is counted is not counted again. "auto"
         starts one where there is none.
-    seed : of the intervals.
     """
     if max_side is not None and max_side < 1:
         raise InputError(f"max_side={max_side}", "a side has at least one pixel", "leave it out to count at full size")
     counter = copy(weights) if isinstance(weights, Counter) else Counter.load(weights, engine=engine, tile=tile)
     if max_side is not None:
         counter.max_side = max_side
-    places = _named(data)
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    places = dict(data) if isinstance(data, Mapping) else named(data)
     datasets = {name: _load(place, format, split) for name, place in places.items()}
     others = None if against is None else read_table(against)
     settings: dict[str, Any] = {
@@ -103,7 +103,7 @@ def evaluate(
     summary: Summary = {
         "weights": settings["weights"],
         "selection": SELECTION.get(str(counter.info.get("selection")), "unknown"),
-        "intervals": f"95 %, percentile bootstrap over pictures, {DRAWS} resamples, seed {seed}",
+        "intervals": f"95 %, percentile bootstrap over pictures, {DRAWS} resamples, seed 0",
         "max_side": counter.max_side,
         "tile": counter.tile,
         "engine": counter.engine.name,
@@ -117,21 +117,15 @@ def evaluate(
             "split": chosen,
             "max_side": counter.max_side,
             "unreadable": sum(each.data == name for each in unreadable),
-            **full_summary(own, seed=seed),
+            **full_summary(own),
             "localisation": localisation(own),
             "coverage": coverage(own),
             "doubt": doubt(own),
         }
         if others is not None:
-            summary["data"][name]["against"] = compare(own, others, seed=seed)
+            summary["data"][name]["against"] = compare(own, others)
     write_json(folder / "summary.json", summary)
     return Evaluation(folder, rows, unreadable, summary)
-
-
-def _named(data: Sequence[Place] | Mapping[str, Place]) -> dict[str, Place]:
-    if isinstance(data, Mapping):
-        return dict(data)
-    return named([data] if isinstance(data, str | os.PathLike) else data)
 
 
 def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:
@@ -157,23 +151,26 @@ def _usual_split(place: Place, dataset: Dataset) -> str:
     if set(labelled) == {None}:
         return "all"
     there = ", ".join(name or "no split" for name in dataset.split_sizes())
-    raise InputError(
-        place, f"no labelled test or val part to count; there are: {there}", 'choose one as split, or "all"'
-    )
+    reason = f"no labelled test or val part to count; there are: {there}"
+    raise InputError(place, reason, 'choose one as split, or "all"')
 
 
 def _identify(weights: Place | Counter, counter: Counter) -> dict[str, Any]:
-    """Say which model it was, so that nobody need guess."""
+    """Identify the model that was evaluated."""
     if isinstance(weights, Counter):
         return {"path": None, "sha256": None, "info": counter.info}
     path = model_file(weights)
+    return {"path": os.fspath(path), "sha256": model_digest(path), "info": counter.info}
+
+
+def model_digest(path: Path) -> str:
+    """Return the SHA-256 that identifies a model, wherever its file lies."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"path": os.fspath(path), "sha256": digest, "info": counter.info}
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _changed(file: Path, settings: dict[str, Any]) -> list[str]:
-    """Name the settings that differ from those in a file; a model may have moved, and is known by its hash."""
+    """Name the settings that differ from those in a file; a model may have moved, and is identified by its hash."""
     before, now = read_json(file), json.loads(json.dumps(settings))
     for each in (before, now):
         each["weights"].pop("path", None)
@@ -186,7 +183,7 @@ def _count_all(counter: Counter, datasets: Mapping[str, Dataset], folder: Path) 
     table = Journal(path, table_columns(tag_names(sample.tags for dataset in datasets.values() for sample in dataset)))
     rows = read_table(path) if path.exists() else []
     table.replace(map(cells, rows))  # without half a row from an interrupted run
-    done = {(row.data, row.id) for row in rows}
+    done = {row.key for row in rows}
     unreadable = []
     for name, dataset in datasets.items():
         unreadable += [Unreadable(name, "", problem) for problem in dataset.problems]

@@ -1,6 +1,6 @@
-"""The file that the NWPU-Crowd server takes: one line per picture of the test part, `id count` with four decimals.
+"""The submission file of the NWPU-Crowd server: one line per picture of the test part, `id count` with four decimals.
 
-As its guideline asks for it: plain text, 1,500 lines, such as ``3610 100.0000``; the ids are 3610 to 5109.
+Its guideline asks for plain text of 1,500 lines such as ``3610 100.0000``, with the ids 3610 to 5109.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,13 +14,12 @@ NWPU_TEST_IDS = [str(number) for number in range(3610, 5110)]
 
 
 def check_nwpu_ids(ids: Iterable[str]) -> None:
-    """Refuse pictures that are not all of the test part of NWPU-Crowd, and no other."""
+    """Refuse anything but the complete test part of NWPU-Crowd."""
     given = set(ids)
     part = f"the test part of NWPU-Crowd, {NWPU_TEST_IDS[0]} to {NWPU_TEST_IDS[-1]}"
     if strangers := sorted(given.difference(NWPU_TEST_IDS)):
-        raise UsageError(
-            f"picture {strangers[0]!r}", f"not of {part}", "a submission wants the test part of NWPU-Crowd and no other"
-        )
+        advice = "a submission wants the test part of NWPU-Crowd and no other"
+        raise UsageError(f"picture {strangers[0]!r}", f"not of {part}", advice)
     if missing := [id for id in NWPU_TEST_IDS if id not in given]:
         reason = f"the server wants all of {part}, and {len(missing)} of them are missing or cannot be read"
         raise InputError(f"picture {missing[0]!r}", reason, "give NWPU-Crowd with all of them, or make no submission")

@@ -1,4 +1,4 @@
-"""The per-image table: one row per picture, written as it is counted, read back as it was."""
+"""The per-image table: one row per picture, written as it is counted, and read back unchanged."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,8 +46,13 @@ class Row:
     matched_box_free: int | None = None
 
     @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the picture: its data set and its id."""
+        return self.data, self.id
+
+    @property
     def error(self) -> float | None:
-        """How many too many."""
+        """The signed error: positive where too many are counted."""
         return None if self.truth is None else self.count - self.truth
 
 
@@ -78,9 +83,8 @@ def read_table(path: str | os.PathLike[str]) -> list[Row]:
         path.stat()
         lines = Journal(path, COLUMNS).rows()
     if missing := [column for column in COLUMNS if lines and column not in lines[0]]:
-        raise InputError(
-            path, f"no column {missing[0]!r}", f"give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder"
-        )
+        reason = f"no column {missing[0]!r}"
+        raise InputError(path, reason, f"give the {PREDICTIONS} that `gbdgc eval` wrote, or its folder")
     rows = []
     for number, line in enumerate(lines, start=2):
         with as_input_error(ValueError, path, f"line {number} is damaged ({{error}})"):

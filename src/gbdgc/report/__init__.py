@@ -1,4 +1,4 @@
-"""The report of a run: one HTML page that needs nothing else."""
+"""The report of a run: one self-contained HTML page."""
 
 from gbdgc.report.render import write_report
 

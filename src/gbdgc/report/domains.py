@@ -1,4 +1,4 @@
-"""The domains of a run, made ready to be looked at."""
+"""The section of the report about latent domains."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gbdgc.data.statistics import at_equal_steps
 from gbdgc.domains import BallTree, GranularBallDomains, count_separation
-from gbdgc.report import figures
+from gbdgc.report import charts
 from gbdgc.report.gather import Training
 from gbdgc.report.pictures import Album
 from gbdgc.runs import Domains
@@ -17,7 +17,7 @@ SHEET = 12
 
 _BINS = 12
 _SHOWN_BALLS = 24
-"""The map opens at the depth where so many balls hold several pictures: fewer say little, more hide each other."""
+"""The map opens at the first depth with this many balls of several pictures: fewer say little, more overlap."""
 
 
 def domains_page(training: Training, album: Album, side: int) -> dict[str, Any] | None:
@@ -34,7 +34,7 @@ def domains_page(training: Training, album: Album, side: int) -> dict[str, Any] 
     if trust is not None and len(trust.labels) == len(labels):
         labels = dict(zip(labels, trust.labels.tolist(), strict=True))
     tree = None if cloud is None else _division(training, cloud)
-    depths = [] if tree is None else [figures.tree_level(tree, depth) for depth in range(int(tree.depth.max()) + 1)]
+    depths = [] if tree is None else [charts.tree_level(tree, depth) for depth in range(int(tree.depth.max()) + 1)]
     # The first depth with enough balls to see the structure, or else the one with the most.
     drawn = [0 if tree is None else int((tree.size[balls] > 1).sum()) for balls in depths]
     enough = (depth for depth, number in enumerate(drawn) if number >= _SHOWN_BALLS)
@@ -43,16 +43,16 @@ def domains_page(training: Training, album: Album, side: int) -> dict[str, Any] 
     rows = training.stability
     return {
         "cards": [_card(name, labels, cloud, counts, training, album, side) for name in sorted(set(labels.values()))],
-        "map": None if cloud is None else figures.domain_map(cloud, list(labels), list(labels.values()), tree),
+        "map": None if cloud is None else charts.domain_map(cloud, list(labels), list(labels.values()), tree),
         "variance": 0.0 if cloud is None else float(cloud[:, :2].var(axis=0).sum() / cloud.var(axis=0).sum()),
         "balls": [len(balls) for balls in depths],
         "depth": next(enough, int(np.argmax(drawn))) if drawn else 0,
         "separation": count_separation([labels[id] for id in counts], list(counts.values())) if counts else None,
         "strips": {
-            "share of each domain": figures.composition(training.domains),
-            "churn: pictures that changed domain": figures.strip(rows, "churn", "churn"),
-            "ARI to the discovery before": figures.strip(rows, "ari", "adjusted Rand index to the discovery before"),
-            "share of the smallest domain": figures.strip(rows, "smallest_share", "smallest share", last=True),
+            "share of each domain": charts.composition(training.domains),
+            "churn: pictures that changed domain": charts.strip(rows, "churn", "churn"),
+            "ARI to the discovery before": charts.strip(rows, "ari", "adjusted Rand index to the discovery before"),
+            "share of the smallest domain": charts.strip(rows, "smallest_share", "smallest share", last=True),
         },
     }
 
@@ -102,6 +102,6 @@ def _card(
         "size": len(members),
         "share": len(members) / len(labels),
         "median": float(np.median(people)) if people else None,
-        "histogram": figures.histogram(people, edges, tallest, name) if people else None,
+        "histogram": charts.histogram(people, edges, tallest, name) if people else None,
         "sheet": [{"id": id, "count": counts[id], "image": image} for id, image in images.items() if image is not None],
     }

@@ -1,4 +1,4 @@
-"""The figure that papers show: pictures, their truth and what models see in them, on one scale."""
+"""A figure for papers: pictures, their ground truth and the densities of models, on one scale."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -48,8 +48,8 @@ def write_figure(counters: Mapping[str, Counter], samples: Sequence[Sample], out
     return written
 
 
-def choose(dataset: Dataset, ids: Sequence[str], number: int = 4) -> list[Sample]:
-    """Return the pictures of these ids; without any, some from the sparsest to the densest."""
+def choose(dataset: Dataset, ids: Sequence[str]) -> list[Sample]:
+    """Return the pictures of these ids; without any, four from the sparsest to the densest."""
     if ids:
         return [dataset.by_id(id) for id in ids]
-    return at_equal_steps(sorted(dataset.labelled, key=lambda sample: (sample.count or 0, sample.id)), number)
+    return at_equal_steps(sorted(dataset.labelled, key=lambda sample: (sample.count or 0, sample.id)), 4)

@@ -1,4 +1,4 @@
-"""Reading what a run and its evaluations left on disk. Nothing is computed here."""
+"""Reading the files of a run and its evaluations; nothing is computed here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,10 +77,10 @@ def read_evaluations(run: Path, folders: Sequence[Path] = ()) -> list[CountedDat
     return list(found.values())
 
 
-def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
     """Yield nested settings under their full names, as overrides spell them."""
     for key, value in settings.items():
         if isinstance(value, dict) and value:
-            yield from flat(value, f"{prefix}{key}.")
+            yield from flat_settings(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value

@@ -1,10 +1,8 @@
-"""Small pictures that live inside the page: thumbnails as JPEG, densities in colour, found by data set and id."""
+"""Pictures embedded in the page: JPEG thumbnails and coloured densities, found by data set and id."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ from gbdgc.counting import Counter, Result
 from gbdgc.counting.overlay import density_palette
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.density import density_map
-from gbdgc.data.images import RGB, read_image
+from gbdgc.data.images import RGB, jpeg_address, read_image
 from gbdgc.errors import InputError
 from gbdgc.evaluation.table import Row
 
@@ -42,16 +40,17 @@ class Album:
     places: Mapping[str, tuple[Path, str]]
     """Where each data set lies, and the format that it was read as."""
     missing: set[str] = field(default_factory=set)
-    _datasets: dict[str, Dataset | None] = field(default_factory=dict)
+    _datasets: dict[str, Dataset] = field(default_factory=dict)
+    """Those that were looked at; empty where there is nothing any more."""
 
     def find(self, data: str, id: str) -> Sample | None:
         """Return the sample, or None where the data set or the picture is gone."""
-        if data not in self._datasets:
-            self._datasets[data] = _load(*self.places[data])
-        dataset = self._datasets[data]
         with suppress(InputError):
-            if dataset is not None:
-                return dataset.by_id(id)
+            if data not in self._datasets:
+                self._datasets[data] = Dataset(())
+                place, format = self.places[data]
+                self._datasets[data] = load_dataset(place, format, skip_bad=True)
+            return self._datasets[data].by_id(id)
         self.missing.add(data)
         return None
 
@@ -59,7 +58,7 @@ class Album:
         """Return the picture, its longer side at most ``side``."""
         sample = self.find(data, id)
         with suppress(InputError):
-            return None if sample is None else jpeg(read_image(sample.image), side)
+            return None if sample is None else thumbnail_address(read_image(sample.image), side)
         self.missing.add(data)
         return None
 
@@ -76,7 +75,7 @@ def draw_panel(row: Row, album: Album, counter: Counter, side: int) -> Panel | N
         return None
     levels = levels_on_one_scale(sample, [result])
     coloured = [_coloured(each, sample.width, sample.height, side) for each in levels]
-    return Panel(row, jpeg(read_image(sample.image), side), *coloured)
+    return Panel(row, thumbnail_address(read_image(sample.image), side), *coloured)
 
 
 def levels_on_one_scale(sample: Sample, results: Sequence[Result]) -> list[NDArray[np.float32]]:
@@ -95,17 +94,11 @@ def levels_on_one_scale(sample: Sample, results: Sequence[Result]) -> list[NDArr
     return [np.clip(each / peak, 0, 1) for each in (truth, *(_smoothed(result.cells) for result in results))]
 
 
-def jpeg(image: RGB, side: int) -> str:
+def thumbnail_address(image: RGB, side: int) -> str:
     """Return a data address of the picture, its longer side at most ``side``."""
     small = Image.fromarray(image)
     small.thumbnail((side, side), reducing_gap=2.0)
-    return _address(small)
-
-
-def _load(place: Path, format: str) -> Dataset | None:
-    with suppress(InputError):
-        return load_dataset(place, format, skip_bad=True)
-    return None
+    return jpeg_address(small, _QUALITY)
 
 
 def _smoothed(cells: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -120,10 +113,4 @@ def _coloured(levels: NDArray[np.float32], width: int, height: int, side: int) -
     shares = Image.fromarray((255 * np.sqrt(levels)).astype(np.uint8))
     small = shares.resize(size, Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
     small.putpalette(density_palette())
-    return _address(small.convert("RGB"))
-
-
-def _address(image: Image.Image) -> str:
-    buffer = BytesIO()
-    image.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + b64encode(buffer.getvalue()).decode("ascii")
+    return jpeg_address(small.convert("RGB"), _QUALITY)

@@ -1,4 +1,4 @@
-"""From a run's files to the page."""
+"""Rendering the report page of a run."""
 
 import hashlib
 import os
@@ -18,11 +18,12 @@ from gbdgc.counting.conformal import range_text
 from gbdgc.data.statistics import at_equal_steps
 from gbdgc.domains.picture import PALETTE
 from gbdgc.evaluation import Row, errors
+from gbdgc.evaluation.run import model_digest
 from gbdgc.files import atomic_write
 from gbdgc.progress import track
-from gbdgc.report import figures
+from gbdgc.report import charts
 from gbdgc.report.domains import domains_page
-from gbdgc.report.gather import CountedDataset, Training, flat, read_evaluations
+from gbdgc.report.gather import CountedDataset, Training, flat_settings, read_evaluations
 from gbdgc.report.pictures import Album, Panel, draw_panel
 from gbdgc.report.published import known_name, known_source, published_rows
 
@@ -47,14 +48,14 @@ def write_report(
 ) -> Path:
     """Write the report of a training run, by default into its folder, and return its path.
 
-    Evaluations are folders that `gbdgc eval` wrote; those inside the run's folder unless given. The pictures behind the
-    dots of the scatter may take so many bytes.
+    Evaluations are folders written by `gbdgc eval`, by default those in the run's folder. ``thumbnail_bytes`` limits
+    the pictures behind the dots of the scatter plot.
     """
     training = Training(Path(run))
     found = read_evaluations(training.folder, [Path(folder) for folder in evaluations])
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     environment.filters |= {"people": _people, "signed": _signed, "setting": _setting}
-    environment.globals |= {"colour": figures.colour}
+    environment.globals |= {"colour": charts.colour}
     page = environment.from_string(_read("report.html")).render(_content(training, found, thumbnail_bytes))
     path = Path(out) if out is not None else training.folder / "report.html"
     with atomic_write(path, "w") as file:
@@ -71,7 +72,7 @@ def _content(training: Training, found: list[CountedDataset], thumbnail_bytes: i
     by_truth = sorted(rows, key=lambda row: (row.truth or 0, row.data, row.id))
     worst, spread = by_error[:_WORST], at_equal_steps(by_truth, _QUALITATIVE)
     thumbnails = _thumbnails(by_error, album, thumbnail_bytes)
-    shown = _panels({_key(row): row for row in worst + spread}.values(), album, training)
+    shown = _panels({row.key: row for row in worst + spread}.values(), album, training)
     script = _read("report.js")
     colours = " ".join(f"--d{place}: {colour};" for place, colour in enumerate(PALETTE))
     return {
@@ -80,7 +81,7 @@ def _content(training: Training, found: list[CountedDataset], thumbnail_bytes: i
         "evaluations": found,
         "chosen": _CHOSEN.get(str(training.config["train"]["selection"]), training.config["train"]["selection"]),
         "matrix": _matrix(training, found),
-        "agreement": figures.agreement(rows) if rows else None,
+        "agreement": charts.agreement(rows) if rows else None,
         "shown_domains": sorted({row.domain for row in rows if row.domain is not None}),
         "by_density": {evaluation.data: evaluation.errors["by_density"] for evaluation in found},
         "by_domain": {
@@ -90,11 +91,11 @@ def _content(training: Training, found: list[CountedDataset], thumbnail_bytes: i
             }
             for evaluation in found
         },
-        "worst": [shown[_key(row)] for row in worst if _key(row) in shown],
-        "qualitative": [shown[_key(row)] for row in spread if _key(row) in shown],
+        "worst": [shown[row.key] for row in worst if row.key in shown],
+        "qualitative": [shown[row.key] for row in spread if row.key in shown],
         "curves": _curves(training),
-        "settings": dict(flat(training.config)),
-        "points": [_point(row, thumbnails.get(_key(row))) for row in rows],
+        "settings": dict(flat_settings(training.config)),
+        "points": [_point(row, thumbnails.get(row.key)) for row in rows],
         "embedded": len(thumbnails),
         "strangers": _counted_by_another(training, found),
         "missing": sorted(album.missing),
@@ -115,7 +116,7 @@ def _thumbnails(rows: Sequence[Row], album: Album, limit: int) -> dict[Key, str]
         image = album.thumbnail(row.data, row.id, _DOT_SIDE) if left > 0 else None
         left -= len(image or "")
         if image is not None and left >= 0:
-            made[_key(row)] = image
+            made[row.key] = image
     return made
 
 
@@ -125,7 +126,7 @@ def _panels(rows: Collection[Row], album: Album, training: Training) -> dict[Key
         return {}
     counter = Counter.load(training.folder)
     drawn = (draw_panel(row, album, counter, _PANEL_SIDE) for row in track(rows, "counting some pictures again"))
-    return {_key(panel.row): panel for panel in drawn if panel is not None}
+    return {panel.row.key: panel for panel in drawn if panel is not None}
 
 
 def _matrix(training: Training, found: list[CountedDataset]) -> dict[str, Any] | None:
@@ -142,8 +143,7 @@ def _counted_by_another(training: Training, found: list[CountedDataset]) -> list
     """Return the data sets that were counted with another file than the run's model."""
     if training.model is None:
         return [evaluation.data for evaluation in found]
-    with model_file(training.folder).open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = model_digest(model_file(training.folder))
     return [evaluation.data for evaluation in found if evaluation.rules["weights"]["sha256"] not in (None, digest)]
 
 
@@ -158,7 +158,7 @@ def _curves(training: Training) -> dict[str, Markup]:
         for name, value in numbers.items():
             series.setdefault(name, {})[int(record["epoch"])] = float(value)
     return {
-        name: figures.curve(name, values, chosen if name.startswith("validation") else None)
+        name: charts.curve(name, values, chosen if name.startswith("validation") else None)
         for name, values in series.items()
     }
 
@@ -176,10 +176,6 @@ def _point(row: Row, image: str | None) -> dict[str, Any]:
         "novelty": None if row.novelty is None else round(row.novelty, 3),
         "image": image,
     }
-
-
-def _key(row: Row) -> Key:
-    return row.data, row.id
 
 
 def _people(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""What lies where in the folder of a run: made and claimed (folder), appended to (journal), read (training)."""
+"""Run folders: creating and locking them (folder), appending to files (journal), reading them (training)."""
 
 from gbdgc.files import claim
 from gbdgc.runs.environment import environment, package_version, without_password, write_environment

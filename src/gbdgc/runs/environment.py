@@ -5,6 +5,7 @@ import platform
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -35,9 +36,9 @@ def environment() -> dict[str, object]:
 
 
 def without_password(address: str) -> str:
-    """Return an address without user and password, which end at the last @, as FFmpeg reads them.
+    """Return an address without user and password, which end at the last @, as FFmpeg parses them.
 
-    Cameras also take them as ``?user=a&pwd=b`` or ``/user=a_password=b_channel=1.sdp``: what such names give is hidden.
+    Cameras also accept them as ``?user=a&pwd=b`` or ``/user=a_password=b_channel=1.sdp``: such values are hidden too.
     """
     if "://" not in address:
         return address
@@ -47,23 +48,14 @@ def without_password(address: str) -> str:
 
 def package_version(package: str) -> str | None:
     """Return the version of an installed package, None where it is not."""
-    try:
+    with suppress(PackageNotFoundError):
         return version(package)
-    except PackageNotFoundError:
-        return None
+    return None
 
 
 def _commit() -> str | None:
     """The commit of the working copy this package runs from, if it runs from one."""
-    here = Path(__file__).parent
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip() or None
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    with suppress(OSError, subprocess.SubprocessError):
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip() or None
+    return None

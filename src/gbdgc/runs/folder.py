@@ -44,17 +44,17 @@ class RunFolder:
         products: Sequence[str] = (),
         changed: Callable[[Path], Sequence[str]] | None = None,
     ) -> Iterator["RunFolder"]:
-        """Make a run's folder, or take up the one in ``out`` or the newest of this name, and keep others out of it.
+        """Create a run's folder, or resume the one in ``out`` or the newest of this name, and lock it.
 
         Parameters
         ----------
         command, name : of the run; without ``out`` its folder is the next free ``runs/<command>/<name>-<n>``.
-        settings : how the run is made, or a function that writes it to a file.
+        settings : the settings of the run, or a function that writes them to a file.
         out : the folder.
         resume : whether a run that has begun is to be continued, with the same settings.
-        products : files that the run writes; in a folder without a run they belong to somebody else.
-        changed : names what differs from the settings in a file; by default the keys of ``settings`` that do. Whoever
-            writes the settings compares them too.
+        products : files that the run writes; if they exist in a folder without a run, they belong to something else.
+        changed : returns what differs from the settings in a file; by default the keys of ``settings`` that do.
+            Required if ``settings`` is a function.
         """
         file = _SETTINGS.get(command, CONFIG)
         folder = Path(out) if out else (newest_run_folder(command, name) if resume else None)
@@ -88,7 +88,7 @@ class RunFolder:
             yield cls(folder, command, begun)
 
     def forget(self) -> None:
-        """Take back a run that could not start, lest it be resumed in place of one that did; never a resumed one."""
+        """Undo a run that could not start, so that it is not resumed instead of one that did; keeps a resumed one."""
         if not self.resumed:
             _take_back(self.path, _SETTINGS.get(self.command, CONFIG), ENVIRONMENT)
 
@@ -108,9 +108,9 @@ def changed_keys(file: Path, settings: Mapping[str, Any]) -> list[str]:
         return [key for key in now if before.get(key) != now[key]]
 
 
-def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path:
-    """Make and return the next free numbered folder; safe when several processes ask at once."""
-    parent = make_folder(Path(root) / command)
+def new_run_folder(command: str, name: str) -> Path:
+    """Create and return the next free numbered folder; safe when several processes do so at once."""
+    parent = make_folder(Path("runs") / command)
     check_run_name(name)
     number = 1
     while True:
@@ -122,11 +122,11 @@ def new_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs
         number += 1
 
 
-def newest_run_folder(command: str, name: str, root: str | os.PathLike[str] = "runs") -> Path | None:
+def newest_run_folder(command: str, name: str) -> Path | None:
     """Return the run of that name with the highest number; a folder without settings was never begun."""
     check_run_name(name)
     numbered = {}
-    for folder in (Path(root) / command).glob(f"{glob.escape(name)}-*"):
+    for folder in (Path("runs") / command).glob(f"{glob.escape(name)}-*"):
         number = folder.name.removeprefix(f"{name}-")
         if number.isdigit() and (folder / _SETTINGS.get(command, CONFIG)).exists():
             numbered[int(number)] = folder
@@ -134,6 +134,6 @@ def newest_run_folder(command: str, name: str, root: str | os.PathLike[str] = "r
 
 
 def check_run_name(name: str) -> None:
-    """Refuse a name that would lead out of the folder of runs, or be no name at all."""
+    """Refuse a name that is empty or would lead out of the folder of runs."""
     if name.strip() in {"", ".", ".."} or any(mark in name for mark in ("/", "\0", os.sep, os.altsep or "/")):
         raise InputError(f"name {name!r}", "not a name for a run", "choose one word, such as my-street")

@@ -1,4 +1,4 @@
-"""A file that grows by one row at a time and survives being cut off at any byte."""
+"""A file that is appended to row by row and survives being cut off at any byte."""
 
 import json
 import os
@@ -13,9 +13,8 @@ from gbdgc.files import atomic_write, csv_line, csv_rows
 class Journal:
     """Rows by name in a file: CSV with the given columns, or JSON lines without any.
 
-    A row is appended in one write. Where a kill or a power cut leaves half of one, it is as if it had never been
-    written: readers leave it out, and `recover` removes it before anything is appended behind it. The file need not
-    exist yet; a value that a row does not have is an empty cell.
+    A row is appended in a single write. If a kill or a power cut leaves half a row, readers ignore it, and `recover`
+    removes it before anything else is appended. The file need not exist yet; a missing value becomes an empty cell.
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
@@ -39,7 +38,7 @@ class Journal:
         return rows
 
     def append(self, row: Mapping[str, Any], *, durable: bool = False) -> None:
-        """Add a row; ``durable`` waits until the disk has it, for what a later file relies on."""
+        """Add a row; ``durable`` waits until it is on disk, for rows that a later file relies on."""
         written = as_input_error(OSError, self.path, "could not be written ({error})", "make room, then resume the run")
         with written, self.path.open("ab", buffering=0) as file:
             header = b"" if os.fstat(file.fileno()).st_size else self._header()

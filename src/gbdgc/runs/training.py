@@ -28,7 +28,7 @@ class TrainingRun:
 
     @property
     def finished(self) -> bool:
-        """Whether the run came to its end; where a signal stopped it, it can be resumed."""
+        """Whether the run is complete; one stopped by a signal can be resumed."""
         return (self.folder / _FINISHED).exists()
 
     @property
@@ -102,7 +102,7 @@ class TrainingRun:
             json.dump({key: None if value != value else value for key, value in stability.items()}, file)  # no NaN
 
     def mark_finished(self, finished: bool) -> None:
-        """Note that the run came to its end, or is on its way to it again."""
+        """Record that the run is complete, or that it is running again."""
         if finished:
             (self.folder / _FINISHED).touch()
         else:

@@ -1,4 +1,4 @@
-"""Drawn crowds from known latent domains: small solid people on textured ground, seen through a camera."""
+"""Drawn crowds from known latent domains: small solid figures on textured ground, seen through a camera."""
 
 from gbdgc.synthetic.dataset import draw_dataset, draw_demo
 from gbdgc.synthetic.domains import DOMAINS, SOURCE_DOMAINS, TARGET_DOMAINS

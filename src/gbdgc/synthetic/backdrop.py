@@ -40,7 +40,7 @@ class _Canvas:
         return red, green, blue
 
     def y(self, up: float) -> float:
-        """The row that is so many metres above the ground."""
+        """The row at a height in metres above the ground."""
         return self.height - up * self.scale
 
     def box(self, left: float, top: float, right: float, bottom: float, fill: tuple[int, int, int]) -> None:

@@ -1,4 +1,4 @@
-"""Everyone and everything in a scene: where each stands, how it is turned, and the colour of each of its parts."""
+"""The figures in a scene: their positions, orientations and the colours of their parts."""
 
 from typing import NamedTuple
 

@@ -47,12 +47,12 @@ def draw_dataset(
 
     Parameters
     ----------
-    dest : the folder; it is made if need be.
-    images : how many pictures each split has; 48 for train and 12 for test unless told.
+    dest : the folder; created if necessary.
+    images : how many pictures each split has; 48 for train and 12 for test by default.
     domains : what the pictures are mixed from, in equal shares.
-    seed : another seed, other pictures.
+    seed : a different seed draws different pictures.
     size : width and height of the pictures.
-    workers : how many pictures are drawn at a time; a few more than there are cores unless told.
+    workers : how many pictures are drawn at a time; by default a few more than there are cores.
     empty : draw the places without people.
     """
     dest = Path(dest)
@@ -98,17 +98,16 @@ def draw_demo(
     train: int = 48,
     test: int = 12,
     size: tuple[int, int] = (640, 480),
-    workers: int | None = None,
 ) -> Path:
     """Draw a source data set and unseen targets: ``DEST/source`` and ``DEST/targets/<domain>``; return DEST.
 
     The source has ``train`` and ``test`` pictures of all source domains together, each target has ``test`` of its own.
     """
     dest = Path(dest)
-    draw_dataset(dest / "source", images={"train": train, "test": test}, seed=seed, size=size, workers=workers)
+    draw_dataset(dest / "source", images={"train": train, "test": test}, seed=seed, size=size)
     for name in TARGET_DOMAINS:
         folder = dest / "targets" / name
-        draw_dataset(folder, images={"test": test}, domains=[name], seed=seed, size=size, workers=workers)
+        draw_dataset(folder, images={"test": test}, domains=[name], seed=seed, size=size)
     return dest
 
 

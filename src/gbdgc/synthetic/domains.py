@@ -43,7 +43,7 @@ class SceneDomain:
     rain: float = 0.0
     snow: float = 0.0
     wetness: float = 0.0
-    cast: Colour = (1.0, 1.0, 1.0)
+    tint: Colour = (1.0, 1.0, 1.0)
     saturation: float = 1.0
     contrast: float = 1.0
     exposure: Range = (0.9, 1.1)
@@ -66,7 +66,7 @@ DOMAINS: dict[str, SceneDomain] = {
             "street-night", "asphalt", "city", "summer", _STREET,
             counts=(4, 45, 220), density=(0.06, 0.35), altitude=(4, 9), pitch=(10, 26), view=(50, 70),
             ambient=(0.17, 0.18, 0.25), lamps=6, lit_windows=0.35, sky=((0.01, 0.012, 0.03), (0.06, 0.045, 0.05)),
-            cast=(1.1, 0.98, 0.82), exposure=(1.0, 1.4), noise=(6, 11), blur=(0.5, 1.0), quality=(55, 75),
+            tint=(1.1, 0.98, 0.82), exposure=(1.0, 1.4), noise=(6, 11), blur=(0.5, 1.0), quality=(55, 75),
         ),
         SceneDomain(
             "stadium-dense", "stands", "stand", "fans", ("barrier", "pole"), clutter_count=(0, 3),
@@ -78,32 +78,32 @@ DOMAINS: dict[str, SceneDomain] = {
             "park-fog", "grass", "trees", "winter", ("tree", "tree", "bush", "bench", "lamp"),
             counts=(0.15, 25, 140), density=(0.03, 0.2), altitude=(3, 8), pitch=(8, 22), view=(44, 60),
             ambient=(0.98, 1.03, 1.05), sky=((0.62, 0.66, 0.68), (0.72, 0.75, 0.76)), fog=(0.012, 0.03),
-            cast=(0.96, 1.0, 1.03), saturation=0.65, contrast=0.85, blur=(0.6, 1.1), quality=(75, 90),
+            tint=(0.96, 1.0, 1.03), saturation=0.65, contrast=0.85, blur=(0.6, 1.1), quality=(75, 90),
         ),
         SceneDomain(
             "beach-glare", "sand", "sea", "summer", ("parasol", "parasol", "parasol", "bench", "stall"),
             clutter_count=(5, 16), bare=0.6,
             counts=(40, 260, 900), density=(0.15, 0.7), altitude=(6, 16), pitch=(18, 42), view=(44, 62),
-            ambient=(0.78, 0.78, 0.78), sun=0.95, sun_height=(40, 65), cast=(1.06, 1.0, 0.9), contrast=0.95,
+            ambient=(0.78, 0.78, 0.78), sun=0.95, sun_height=(40, 65), tint=(1.06, 1.0, 0.9), contrast=0.95,
             exposure=(1.0, 1.2), noise=(1, 2), quality=(80, 92),
         ),
         SceneDomain(
             "rain-dusk", "asphalt", "city", "winter", ("car", "lamp", "pole", "bin"), umbrellas=0.25,
             counts=(15, 110, 420), density=(0.15, 0.6), altitude=(4, 11), pitch=(14, 30), view=(48, 66),
             ambient=(0.48, 0.53, 0.68), lamps=5, lit_windows=0.3, sky=((0.1, 0.13, 0.22), (0.3, 0.28, 0.32)),
-            fog=(0.004, 0.008), rain=1.0, wetness=0.8, cast=(0.92, 0.98, 1.12), saturation=0.8, blur=(0.6, 1.1),
+            fog=(0.004, 0.008), rain=1.0, wetness=0.8, tint=(0.92, 0.98, 1.12), saturation=0.8, blur=(0.6, 1.1),
             noise=(4, 7), quality=(65, 82),
         ),
         SceneDomain(
             "snow-market", "snow", "city", "winter", ("stall", "stall", "tree", "lamp", "bin"),
             counts=(20, 150, 600), density=(0.25, 0.9), altitude=(4, 12), pitch=(16, 34), view=(46, 62),
             ambient=(1.18, 1.22, 1.3), sky=((0.66, 0.69, 0.74), (0.78, 0.8, 0.83)), fog=(0.004, 0.01), snow=1.0,
-            cast=(0.97, 1.0, 1.05), saturation=0.85, exposure=(0.9, 1.05), quality=(78, 92),
+            tint=(0.97, 1.0, 1.05), saturation=0.85, exposure=(0.9, 1.05), quality=(78, 92),
         ),
         SceneDomain(
             "indoor-hall", "marble", "hall", "summer", ("pole", "bench", "barrier", "bin", "stall"),
             counts=(25, 160, 650), density=(0.25, 1.0), altitude=(4, 10), pitch=(16, 36), view=(54, 74),
-            ambient=(1.12, 1.03, 0.86), wetness=0.2, cast=(1.06, 1.0, 0.88), blur=(0.4, 0.8), noise=(3, 6),
+            ambient=(1.12, 1.03, 0.86), wetness=0.2, tint=(1.06, 1.0, 0.88), blur=(0.4, 0.8), noise=(3, 6),
             quality=(70, 86),
         ),
         SceneDomain(
@@ -111,7 +111,7 @@ DOMAINS: dict[str, SceneDomain] = {
             counts=(250, 800, 2400), density=(1.8, 3.0), altitude=(4, 18), pitch=(8, 22), view=(36, 52), facing="back",
             ambient=(0.26, 0.2, 0.34), lamps=7, lamp_colour=(1.0, 0.55, 1.1),
             sky=((0.0, 0.0, 0.01), (0.05, 0.02, 0.07)),
-            cast=(1.05, 0.92, 1.1), saturation=1.25, contrast=1.2, exposure=(1.0, 1.5), noise=(6, 10),
+            tint=(1.05, 0.92, 1.1), saturation=1.25, contrast=1.2, exposure=(1.0, 1.5), noise=(6, 10),
             blur=(0.6, 1.1), quality=(60, 80),
         ),
     )

@@ -1,4 +1,4 @@
-"""Pictured grounds, laid out in perspective."""
+"""Ground textures, drawn in perspective."""
 
 from collections.abc import Callable
 from functools import lru_cache

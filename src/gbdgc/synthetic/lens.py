@@ -1,4 +1,4 @@
-"""What lies between a lit scene and eight bits: glow, rain and snow, the lens and the sensor."""
+"""From a lit scene to eight bits: glow, rain and snow, the lens and the sensor."""
 
 from math import ceil
 
@@ -60,7 +60,7 @@ def add_weather(image: Picture, domain: SceneDomain, rng: np.random.Generator) -
 def develop(image: Picture, domain: SceneDomain, rng: np.random.Generator) -> RGB:
     """Exposure, colour cast, saturation, contrast, vignette, blur and noise; ``image`` is used up."""
     height, width = image.shape[:2]
-    gain = np.array(domain.cast) * rng.uniform(*domain.exposure) * rng.uniform(0.97, 1.03, 3)
+    gain = np.array(domain.tint) * rng.uniform(*domain.exposure) * rng.uniform(0.97, 1.03, 3)
     saturation, contrast = domain.saturation * rng.uniform(0.9, 1.1), domain.contrast * rng.uniform(0.95, 1.05)
     _expose(image, (255 * gain).astype(np.float32), np.float32(saturation), np.float32(contrast))
     sigma = rng.uniform(*domain.blur)

@@ -1,4 +1,4 @@
-"""Painting a scene: figures with their shadows, the lit ground, and everything that lies between it and the sensor."""
+"""Painting a scene: figures with their shadows, the lit ground, the backdrop, and what the camera adds."""
 
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from gbdgc.synthetic.people import PARTS
 from gbdgc.synthetic.scene import Scene, compose
 from gbdgc.synthetic.sprites import LEVELS, Atlas, atlas
 
-_COARSE = 8  # light changes slowly: it is computed for one pixel in so many each way
+_COARSE = 8  # light changes slowly, so it is computed on a grid with this spacing
 
 
 def draw_scene(

@@ -1,4 +1,4 @@
-"""Bodies of solids: how people are built, stand, and what cut of hair and clothes they wear. Colours come later."""
+"""People as sets of solids: build, pose, hair and clothes. Colours are added later."""
 
 from math import dist
 from typing import NamedTuple

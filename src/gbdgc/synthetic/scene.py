@@ -1,4 +1,4 @@
-"""A scene: a camera is set up, light falls through the air, things and people find their places."""
+"""Composing a scene: camera, light and air, and the positions of things and people."""
 
 from dataclasses import dataclass
 from math import radians, tan

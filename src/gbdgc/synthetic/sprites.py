@@ -24,7 +24,7 @@ Sprite = tuple[list[NDArray[np.uint8]], float, Floats, Floats]
 CHANNELS = PARTS + 2
 """The parts, then coverage, then how far the surface turns to the right (128 is straight on)."""
 LEVELS = 5
-"""Sprites are kept at so many scales, each half of the one before."""
+"""The number of scales that sprites are kept at, each half the one before."""
 _BLOCK = 2 ** (LEVELS - 1)
 ELEVATIONS = np.radians([4, 18, 36, 58])
 """Sprites exist for these angles of view; each figure takes the nearest."""

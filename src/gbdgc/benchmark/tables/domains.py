@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gbdgc.benchmark.declaration import Benchmark, Cell
-from gbdgc.benchmark.layout import Column, Line, Table, Value, by_pair, notes, over_seeds
+from gbdgc.benchmark.layout import ERRORS, Column, Line, Table, Value, by_pair, notes, pair_columns, pair_values
 from gbdgc.benchmark.measures import errors_by_picture
-from gbdgc.benchmark.protocol import rank, to_every_other
+from gbdgc.benchmark.protocol import to_every_other
 from gbdgc.benchmark.tables.partition import PARTITIONS
 
 if TYPE_CHECKING:
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BASELINE = "plain regression"
+_MEASURES = {"MAE": ERRORS["MAE"]}
 _CHANGE: Column = ("all", "all", "change, %")
 _DRAWS = 2000
 _MIXING = "method.name=mixing"
 
 
-def relative_change(cells: Sequence[Cell], baseline: Sequence[Cell], draws: int = _DRAWS) -> Value | None:
+def relative_change(cells: Sequence[Cell], baseline: Sequence[Cell]) -> Value | None:
     """Return the change of the MAE against the baseline in per cent, mean over the transfers, with its 95 % interval.
 
     Rows are paired by seed and picture. The interval comes from a hierarchical bootstrap: seeds are drawn, then
@@ -36,7 +37,7 @@ def relative_change(cells: Sequence[Cell], baseline: Sequence[Cell], draws: int 
         return None
     random = np.random.default_rng(0)
     replicates = []
-    for _ in range(draws):
+    for _ in range(_DRAWS):
         changes = []
         for errors in pairs:
             seeds = random.integers(len(errors), size=len(errors))
@@ -54,14 +55,11 @@ def _change(errors_S2N: "NDArray[np.float64]") -> float:
 
 def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
     """Show the MAE of each transfer, and the change against plain regression over all of them."""
-    pairs = sorted(by_pair(cells), key=lambda pair: tuple(map(rank, pair)))
     baseline = [cell for cell in cells if cell["variant"] == _BASELINE]
     lines = []
     for label in benchmark.ordered(cells):
         own = [cell for cell in cells if cell["variant"] == label]
-        values: dict[Column, Value] = {
-            (*pair, "MAE"): over_seeds([cell["mae"]["value"] for cell in group]) for pair, group in by_pair(own).items()
-        }
+        values = pair_values(own, _MEASURES)
         change = relative_change(own, baseline) if label != _BASELINE else None
         if change is not None:
             values[_CHANGE] = change
@@ -69,9 +67,7 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
     table = Table(
         name=benchmark.name,
         caption=benchmark.caption,
-        heads=("Method",),
-        levels=("Source", "Target", "Measure"),
-        columns=[*((*pair, "MAE") for pair in pairs), _CHANGE],
+        columns=[*pair_columns(cells, _MEASURES), _CHANGE],
         lines=lines,
         notes=[
             *notes(cells),

@@ -1,41 +1,34 @@
 """How much the error on the target differs between the last epochs, with two losses as printed and as revised."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from gbdgc.benchmark.declaration import Benchmark, Cell
-from gbdgc.benchmark.layout import Column, Line, Table, Value, by_pair, notes, over_seeds
+from gbdgc.benchmark.layout import Line, Measures, Table, notes, pair_columns, pair_values
 from gbdgc.benchmark.measures import errors_by_epoch
-from gbdgc.benchmark.protocol import LAST_EPOCHS, rank, to_every_other
+from gbdgc.benchmark.protocol import LAST_EPOCHS, to_every_other
 from gbdgc.benchmark.tables.transfer import METHODS
 
-_MEASURES: dict[str, Callable[[list[float]], float]] = {
-    "mean MAE": lambda errors: math.fsum(errors) / len(errors),
-    "highest − lowest": lambda errors: max(errors) - min(errors),
+_MEASURES: Measures = {
+    "mean MAE": lambda cell: math.fsum(_by_epoch(cell)) / len(_by_epoch(cell)),
+    "highest − lowest": lambda cell: max(_by_epoch(cell)) - min(_by_epoch(cell)),
 }
+
+
+def _by_epoch(cell: Cell) -> list[float]:
+    return [errors["mae"] for errors in cell["by_epoch"].values()]
 
 
 def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
     """Show mean and range of the MAE over the last epochs; there is nothing published to compare with."""
-    values: dict[Column, Value]
-    lines = []
-    for label in benchmark.ordered(cells):
-        values = {
-            (*pair, name): over_seeds(
-                [measure([errors["mae"] for errors in cell["by_epoch"].values()]) for cell in group]
-            )
-            for pair, group in by_pair(cell for cell in cells if cell["variant"] == label).items()
-            for name, measure in _MEASURES.items()
-        }
-        lines.append(Line((label,), values))
-    pairs = sorted(by_pair(cells), key=lambda pair: tuple(map(rank, pair)))
     table = Table(
         name=benchmark.name,
         caption=benchmark.caption,
-        heads=("Method",),
-        levels=("Source", "Target", "Measure"),
-        columns=[(*pair, name) for pair in pairs for name in _MEASURES],
-        lines=lines,
+        columns=pair_columns(cells, _MEASURES),
+        lines=[
+            Line((label,), pair_values([cell for cell in cells if cell["variant"] == label], _MEASURES))
+            for label in benchmark.ordered(cells)
+        ],
         notes=notes(cells, chosen=f"none: each of the last {LAST_EPOCHS} epochs is counted"),
     )
     return [table]

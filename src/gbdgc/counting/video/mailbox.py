@@ -1,4 +1,4 @@
-"""How frames get from the thread that decodes to the one that counts."""
+"""Passing frames from the decoding thread to the counting thread."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ class Mailbox:
         return len(self._frames) == self._frames.maxlen
 
     def put(self, frame: Frame) -> bool:
-        """Leave a frame; False when nobody takes frames any more."""
+        """Add a frame; False when the consumer has closed the box."""
         with self._changed:
             if not self.drop:
                 self._changed.wait_for(lambda: self._closed or not self._full)

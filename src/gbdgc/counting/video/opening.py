@@ -1,4 +1,4 @@
-"""Where moving pictures come from, and how each kind is opened."""
+"""Opening video files, cameras and streams."""
 
 import math
 import re
@@ -61,7 +61,12 @@ def open_source(source: str | int | Path) -> "InputContainer":
         # RTP over UDP, the default, loses packets on the first busy network.
         kind, address, options = None, str(source), {"rtsp_transport": "tcp"} if scheme == "rtsp" else {}
     else:
-        kind, address = None, f"file:{_checked_file(Path(str(source)))}"
+        path = Path(str(source))
+        if not path.is_file():
+            raise InputError(path, "not a file" if path.exists() else "no such file")
+        if path.stat().st_size == 0:
+            raise InputError(path, "the file is empty", "copy it again from where it came")
+        kind, address = None, f"file:{path}"
     try:
         container: InputContainer = av.open(address, format=kind, options=options, timeout=TIMEOUT if scheme else None)
     except av.FFmpegError as error:
@@ -75,7 +80,7 @@ def open_source(source: str | int | Path) -> "InputContainer":
 
 
 def is_live(source: str | int | Path, container: "InputContainer") -> bool:
-    """Whether pictures come as they happen and cannot wait: cameras, and streams that know no end."""
+    """Whether frames arrive in real time and cannot wait: cameras, and streams without an end."""
     return _camera(source) is not None or (_scheme(source) is not None and container.duration is None)
 
 
@@ -97,9 +102,8 @@ def _camera(source: str | int | Path) -> tuple[str, str] | None:
     if match is None:
         return None
     if sys.platform not in _CAMERAS:
-        raise InputError(
-            f"camera {source}", "cameras are read on Linux and macOS only", "give a stream's address instead"
-        )
+        reason = "cameras are read on Linux and macOS only"
+        raise InputError(f"camera {source}", reason, "give a stream's address instead")
     kind, address = _CAMERAS[sys.platform]
     return kind, address.format(match[1])
 
@@ -107,11 +111,3 @@ def _camera(source: str | int | Path) -> tuple[str, str] | None:
 def _scheme(source: str | int | Path) -> str | None:
     match = re.match(r"([a-z][a-z0-9+.-]+)://", str(source), re.IGNORECASE)
     return match[1].lower() if match else None
-
-
-def _checked_file(path: Path) -> Path:
-    if not path.is_file():
-        raise InputError(path, "not a file" if path.exists() else "no such file")
-    if path.stat().st_size == 0:
-        raise InputError(path, "the file is empty", "copy it again from where it came")
-    return path

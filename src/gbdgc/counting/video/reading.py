@@ -1,7 +1,7 @@
 """Frames of a video or a stream, decoded in a thread of their own.
 
-A file waits for whoever counts, and loses no frame. A live stream does not wait: of the frames that come in while one
-is being counted only the newest is kept; and a stream that breaks is opened again.
+A file waits for the consumer and loses no frame. A live stream does not wait: of the frames that arrive while one is
+being counted only the newest is kept; and a stream that breaks is reopened.
 """
 
 import logging
@@ -91,12 +91,12 @@ def frames(
     start : of a file leave out the frames before this time without decoding them all. Stretches from one ``start`` to
         the next, which is the ``seconds`` of the one before, give the frames of the whole; only their numbers, which
         are then reckoned from the time, may be off.
-    seconds : end after so many: of a file by its timestamps, of a live source by the clock.
+    seconds : stop after this time: by timestamps for a file, by the clock for a live source.
     max_pixels : refuse a source with larger pictures.
-    live : whether to drop frames rather than fall behind, and to connect again; found out unless given.
-    retries : how many times in a row to try to connect again before the stream is given up with an `InputError`.
-    pause : seconds before the first of these attempts; each further pause is twice as long, up to half a minute.
-    report : called with a line of text when a stream breaks or a file is damaged; logs a warning unless given.
+    live : whether to drop frames rather than fall behind, and to reconnect; detected by default.
+    retries : how many times in a row to try to reconnect before giving up with an `InputError`.
+    pause : seconds before the first attempt; each further pause is twice as long, up to half a minute.
+    report : called with a line of text when a stream breaks or a file is damaged; by default logs a warning.
     """
     if not every >= 0:
         raise InputError(f"every={every}", "must be seconds, 0 or more")
@@ -120,7 +120,7 @@ def frames(
 
 
 def _deliver(box: Mailbox, read: Callable[[], None], seconds: float | None) -> Generator[Frame, None, None]:
-    """Run ``read`` in a thread and yield what it puts into the box, for so many seconds."""
+    """Run ``read`` in a thread and yield what it puts into the box, for ``seconds`` at most."""
 
     def run() -> None:
         try:
@@ -197,9 +197,8 @@ def _read_file(
         report(f"{name}: {len(damaged)} damaged parts were skipped")
     # The last picture lasts too: of a film with one a minute that is much.
     if whole is not None and seconds + 1 / rate < 0.9 * whole - 1:
-        raise InputError(
-            name, f"truncated: it ends at {seconds:.1f} s of {whole:.1f} s", "copy it again from its origin"
-        )
+        reason = f"truncated: it ends at {seconds:.1f} s of {whole:.1f} s"
+        raise InputError(name, reason, "copy it again from its origin")
 
 
 def _read_live(

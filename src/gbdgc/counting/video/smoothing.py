@@ -8,9 +8,9 @@ HALF_LIFE = 1.5
 
 
 class Smoother:
-    """Smooth counts as they come: a running median drops single wild ones, an exponential mean steadies the rest.
+    """Smooth counts online: a running median removes single outliers, an exponential mean smooths the rest.
 
-    The mean starts from nothing: the first count stands for no time, and weighs nothing once there is a second. After
+    The first count spans no time, so it has no weight once there is a second. After
     ``half_life`` seconds an old count weighs half as much; 0 leaves the median alone, which is of ``window`` counts.
     """
 

@@ -1,7 +1,7 @@
-"""Writing videos that browsers and players show, by an encoder whose licence asks nothing of whoever ships it."""
+"""Writing videos that browsers and players can show, with an encoder whose licence does not restrict distribution."""
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -45,7 +45,7 @@ class VideoWriter:
     fps : pictures a second, as played.
     size : width and height. Encoders want both even: an odd one is extended by a pixel. Pictures of another size are
         scaled to it.
-    codec : "h264", "vp9" or "mpeg4"; unless given, the first that does without a GPL encoder: H.264 where PyAV has
+    codec : "h264", "vp9" or "mpeg4"; by default the first that needs no GPL encoder: H.264 where PyAV has
         OpenH264, else VP9, and MPEG-4 in ``.mov``.
     """
 
@@ -107,14 +107,11 @@ class VideoWriter:
         if self._unfinished is None:
             return
         unfinished, self._unfinished = self._unfinished, None
-        try:
-            with unfinished:
-                if not self.written:
-                    raise _NothingWritten
-                self._container.mux(self._stream.encode())
-                self._container.close()
-        except _NothingWritten:
-            pass
+        with suppress(_NothingWritten), unfinished:
+            if not self.written:
+                raise _NothingWritten
+            self._container.mux(self._stream.encode())
+            self._container.close()
 
     def __enter__(self) -> Self:
         return self

@@ -39,8 +39,8 @@ READERS: dict[str, Reader] = {
 }
 """Every format that can be read. In this order a data set is tried against them, the most particular layout first."""
 
-WRITERS: dict[str, Callable[[Dataset, Path], None]] = {
-    "manifest": manifest.write,
+WRITERS: dict[str, Callable[[Dataset, Path], object]] = {
+    "manifest": Dataset.save,
     "coco": coco.write,
     "csv": csv_points.write,
 }

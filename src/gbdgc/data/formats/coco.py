@@ -68,7 +68,7 @@ def write(dataset: Dataset, path: Path) -> None:
     The pictures must lie beneath the file's folder (or beneath its parent, for a file in ``annotations``).
     """
     pictures = [
-        Picture(
+        CocoImage(
             name_beneath(_root(path), sample.image),
             sample.width,
             sample.height,
@@ -81,7 +81,7 @@ def write(dataset: Dataset, path: Path) -> None:
         json.dump(document(pictures), file)
 
 
-class Picture(NamedTuple):
+class CocoImage(NamedTuple):
     """A picture as a COCO file has it: heads as rows (x, y), or (x, y, score) where a model found them."""
 
     file_name: str
@@ -91,7 +91,7 @@ class Picture(NamedTuple):
     keys: Mapping[str, Any] = {}
 
 
-def document(pictures: Iterable[Picture]) -> dict[str, Any]:
+def document(pictures: Iterable[CocoImage]) -> dict[str, Any]:
     """Return what a COCO file holds: heads as the keypoint "head" of a person, their score beside it."""
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []

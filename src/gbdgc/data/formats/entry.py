@@ -1,4 +1,4 @@
-"""What every reader shares: the entry it yields, and safe ways to find files."""
+"""What all readers share: the entries they yield, and safe ways to find files."""
 
 import json
 import os
@@ -79,9 +79,8 @@ def beneath(folder: Path, name: str, source: Path) -> Path:
     climbs = PurePosixPath(os.path.normpath(posix)).parts[:1] == ("..",)
     absolute = posix.startswith("/") or PureWindowsPath(name).drive != ""
     if not posix or "\0" in posix or absolute or climbs:
-        raise InputError(
-            source, f"{name!r} is not beneath {folder}", "names in label files must be relative to that folder"
-        )
+        reason = f"{name!r} is not beneath {folder}"
+        raise InputError(source, reason, "names in label files must be relative to that folder")
     return folder / os.path.normpath(posix)
 
 
@@ -95,10 +94,9 @@ def find_picture(name: Any, root: Path, folders: Iterable[str], source: Path) ->
 
 def is_file(path: Path) -> bool:
     """Whether there is such a file; none has a name longer than the system takes, for which pathlib raises."""
-    try:
+    with suppress(OSError):
         return path.is_file()
-    except OSError:
-        return False
+    return False
 
 
 def name_beneath(folder: Path, image: Path) -> str:

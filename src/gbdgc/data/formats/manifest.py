@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from gbdgc.data.formats.entry import Entry, beneath, optional, parse_json, read_text, required, text_tags
-from gbdgc.data.manifest import Dataset
 from gbdgc.errors import InputError, noted_in
 
 TITLE = "gbdgc manifest"
@@ -32,11 +31,6 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
         if line.strip():
             with noted_in(problems):
                 yield _to_entry(parse_json(line, where), file, where, anywhere=path == file)
-
-
-def write(dataset: Dataset, path: Path) -> None:
-    """Write the manifest; reading it gives the same samples, bit for bit."""
-    dataset.save(path)
 
 
 def _to_entry(record: Any, file: Path, where: str, *, anywhere: bool) -> Entry:

@@ -1,4 +1,4 @@
-"""The figures of the report, as inline SVG. A domain has the same colour in all of them: the class ``d<place>``."""
+"""The charts of the report, as inline SVG. A domain has the same colour in all of them: the class ``d<place>``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -169,6 +169,7 @@ def test_a_walk_from_pictures_to_people_per_square_metre(
         for distance, metres in (("1–2", "4"), ("2–3", "2.5")):
             page.get_by_label(distance).fill(metres)
         expect(page.locator("#zones output").first).to_have_text(re.compile(r"/m²$"))
+        expect(page.locator(".levels span")).to_have_text(["to 2/m²", "to 4/m²", "to 5/m²", "over 5/m²"])
         page.click("#rectangle")
         page.get_by_label("What Zone 3 is for").select_option("mask")
         with page.expect_download() as saved:
@@ -202,14 +203,24 @@ def test_two_windows_and_a_service_that_stops_lose_nothing(
         one.click("#next")
         number = is_proposed(one, "2.png")
         port = first.url.rpartition(":")[2]
+        colours = [colour_of_status(one)]
     one.mouse.click(*OnPicture(one)(2, 2))
     expect(one.locator("#status")).to_contain_text("Not saved yet", timeout=PATIENCE)
+    expect(one.locator("#error")).to_be_visible(timeout=PATIENCE)
+    colours.append(colour_of_status(one))
+    assert colours[1] == one.locator("#error").evaluate("box => getComputedStyle(box).color")
     shown = heads(one)
     assert abs(shown - number) == 1
     assert load_dataset(folder).ids == ["1.png"]
     with serving(command=("label", str(folder)), port=port):
         is_saved(one)
         assert load_dataset(folder).by_id("2.png").count == shown
+        colours.append(colour_of_status(one))
+    assert len(set(colours)) == 3, "a proposal, what could not be saved, and what is saved look different"
+
+
+def colour_of_status(page: Page) -> str:
+    return str(page.locator("#status").evaluate("status => getComputedStyle(status).color"))
 
 
 def test_it_zooms_by_wheel_and_keys_and_follows_fingers_on_a_phone(

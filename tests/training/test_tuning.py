@@ -13,7 +13,7 @@ from gbdgc.data import Dataset, load_dataset
 from gbdgc.errors import InputError
 from gbdgc.evaluation import Row
 from gbdgc.training import tune
-from gbdgc.training.tuning import START, best_factor, choose
+from gbdgc.training.tuning import START, best_factor, choose, take_out_bias
 from in_process import run_gbdgc
 
 
@@ -62,6 +62,19 @@ def test_what_is_better_by_chance_alone_is_not_chosen() -> None:
     assert choose({START: before, "hardly": hardly}) == START
     assert choose({START: before, "worse": rows([60.0] * 10, truths)}) == START
     assert choose({START: before, "better": better, "best": best, "lucky": lucky}) == "best"
+    assert choose({START: before, "better": better, "hardly": rows([90.1] * 10, truths)}) == "better"
+
+
+def test_a_bias_of_pictures_left_out_is_taken_out_by_what_the_other_parts_show() -> None:
+    truths = [60, 80, 100, 120, 140, 90]
+    fold = {str(n): n % 3 for n in range(6)}
+    low = take_out_bias(rows([0.8 * truth for truth in truths], truths), fold)
+    assert [row.count for row in low] == pytest.approx(truths)
+    by_chance = [truth + (9 if n % 2 else -9) for n, truth in enumerate(truths)]
+    assert [row.count for row in take_out_bias(rows(by_chance, truths), fold)] == by_chance
+    own = [0.8 * truth if fold[str(n)] == 0 else float(truth) for n, truth in enumerate(truths)]
+    corrected = take_out_bias(rows(own, truths), fold)
+    assert corrected[0].count == own[0], "a part does not correct itself"
 
 
 def test_a_model_that_sees_too_few_is_mended_and_the_table_shows_before_and_after(
@@ -79,6 +92,18 @@ def test_a_model_that_sees_too_few_is_mended_and_the_table_shows_before_and_afte
     picture = load_dataset(right)[0]
     assert Counter.load(tmp_path / "gate")(picture.image).count == pytest.approx(picture.count, rel=0.2)
     assert [path for path in (tmp_path / "gate").iterdir() if path.is_dir()] == [], "the trainings are tidied away"
+
+
+def test_a_training_that_counts_too_low_is_handed_out_without_its_bias(
+    trained: Path, right: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blind = scaled(trained, tmp_path / "blind.safetensors", 0.25)
+    monkeypatch.setattr("gbdgc.training.tuning._FACTORS", (1.0, 1.0))  # so that one factor alone mends nothing
+    done = tune(right, blind, steps=1, out=tmp_path / "gate")
+    assert done.chosen == "head and decoder"
+    assert done.model is not None
+    picture = load_dataset(right)[0]
+    assert Counter.load(done.model)(picture.image).count == pytest.approx(picture.count, rel=0.25)
 
 
 def test_a_model_that_is_right_already_is_kept(trained: Path, right: Path, tmp_path: Path) -> None:

@@ -2,7 +2,13 @@
 
 import { peopleIn, withoutMasks } from "./density.js";
 
-const LEVELS = [[2, "#2fb457"], [4, "#f2c200"], [5, "#ff8c1a"], [Infinity, "#f0373f"]]; // those of crowd safety
+/** People per square metre up to which a level goes, its colour and what it means, as crowd safety has them. */
+export const LEVELS = [
+  [2, "#2fb457", "people walk freely"],
+  [4, "#f2c200", "dense, moving slows down"],
+  [5, "#ff8c1a", "full, moving is hard"],
+  [Infinity, "#f0373f", "dangerous"],
+];
 
 /** The colour of so many people per square metre. */
 export const colourOf = (perM2) => LEVELS.find(([most]) => perM2 <= most)[1];

@@ -194,7 +194,7 @@ function showStatus() {
   const { labels, sending } = current;
   const saved = labels?.points?.length === 0 ? "Nobody here. Saved." : "Saved.";
   box.textContent = !isReady(current) ? "" : waiting ? UNSAVED : sending ? "Saving…" : labels.points === null ? PROPOSED : saved;
-  box.className = `trust ${waiting ? "far" : labels?.points === null ? "edge" : ""}`;
+  box.className = `trust ${waiting ? "unsaved" : sending || labels?.points === null ? "" : "saved"}`;
 }
 
 function showProgress() {

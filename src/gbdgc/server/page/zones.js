@@ -1,7 +1,7 @@
 // Zones on the picture: drawn with a pointer or made by a button, their corners moved by pointer or arrow keys.
 // An area is a zone, a mask, in which nobody is counted, or four measured corners of the ground.
 
-import { colourOf, isGround } from "./ground.js";
+import { LEVELS, colourOf, isGround } from "./ground.js";
 
 const COLOURS = ["#19a7c4", "#5aa51b", "#e0559a", "#d98308", "#8b7cf6", "#3f8efc"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -119,7 +119,8 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
   function rebuild() {
     find("zones").replaceChildren(...zones.map(listItem));
     const handles = zones.flatMap((zone, index) => zone.corners.map((_, corner) => handle(zone, index, corner)));
-    find("handles").replaceChildren(...handles, ...zones.map(() => element("span", "tag")));
+    // Corners lie over names: on a small screen a name covers much of its zone.
+    find("handles").replaceChildren(...zones.map(() => element("span", "tag")), ...handles);
     refresh();
   }
 
@@ -174,8 +175,21 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
     });
     const help = element("p", "dim small");
     help.textContent = "Distances between its corners, in metres. The first two are enough for a rectangle.";
-    fields.append(help);
+    fields.append(help, levels());
     return fields;
+  }
+
+  /** What the colours of zones on measured ground stand for. */
+  function levels() {
+    const legend = element("p", "levels small");
+    LEVELS.forEach(([most, colour, words], index) => {
+      const level = element("span");
+      level.style.borderColor = colour;
+      level.textContent = Number.isFinite(most) ? `to ${most}/m²` : `over ${LEVELS[index - 1][0]}/m²`;
+      level.title = words;
+      legend.append(level);
+    });
+    return legend;
   }
 
   /** The ground's corners and distances, or null while they do not fit together. */

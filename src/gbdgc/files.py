@@ -61,7 +61,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
             raise InputError(path, f"could not be written ({error.strerror or error})", advice) from error
         raise
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only file system refuses even what is not there, and would hide the reason
+            part.unlink()
     with suppress(OSError):  # the new content is in place; some systems cannot sync a folder
         descriptor = os.open(path.parent, os.O_RDONLY)
         try:

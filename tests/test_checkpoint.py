@@ -155,7 +155,7 @@ def test_the_state_of_a_run_and_files_of_others_are_told_from_models(tmp_path: P
         checkpoint.load_model(tmp_path / "theirs.pth")
 
 
-@pytest.mark.parametrize("change", ["a layer more", "an option more"])
+@pytest.mark.parametrize("change", ["a layer more", "an option more", "an option that cannot be"])
 def test_a_model_of_another_version_is_named_as_such(tmp_path: Path, change: str) -> None:
     build = {"backbone": "compact", "dim": 16, "codewords": 32}
     checkpoint.save_model(tmp_path / "model", build_network(**build, pretrained=False), build, {}, {})
@@ -163,9 +163,9 @@ def test_a_model_of_another_version_is_named_as_such(tmp_path: Path, change: str
     if change == "a layer more":
         tensors["network/depth.weight"] = torch.zeros(3)
     else:
-        info["build"]["depth"] = 3
+        info["build"] |= {"depth": 3} if change == "an option more" else {"dropout": -1}
     checkpoint.write(tmp_path / "model", tensors, info)
-    with pytest.raises(InputError, match=r"(?s)model: made by another version.*depth"):
+    with pytest.raises(InputError, match=r"(?s)model: made by another version.*(depth|dropout)"):
         checkpoint.load_model(tmp_path / "model")
 
 

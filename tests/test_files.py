@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,17 @@ def test_a_full_disk_is_named_and_loses_nothing(tmp_path: Path) -> None:
     assert os.strerror(errno.EFBIG) in answer.stderr
     assert path.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_read_only_file_system_is_named(tmp_path: Path) -> None:
+    mounted = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o ro none "$0" && exec "$@"', str(tmp_path)]
+    if not shutil.which("unshare") or subprocess.run([*mounted, "true"], capture_output=True).returncode:
+        pytest.skip("needs leave to mount in a namespace of its own")
+    code = "import sys; from gbdgc.files import atomic_write\nwith atomic_write(sys.argv[1]): pass"
+    command = [*mounted, sys.executable, "-c", code, str(tmp_path / "report.html")]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "InputError" in answer.stderr.splitlines()[-1]
+    assert "report.html: could not be written (Read-only file system)" in answer.stderr
 
 
 def test_permissions_are_those_of_an_ordinary_file(tmp_path: Path) -> None:

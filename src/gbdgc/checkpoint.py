@@ -186,7 +186,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], d
     try:
         network = build_network(**info["build"], style=False, pretrained=False)
         network.load_state_dict(nested("network", tensors))
-    except (RuntimeError, TypeError, InputError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise InputError(path, f"made by another version of gbdgc, or damaged ({error})") from error
     extras = {name: tensor for name, tensor in tensors.items() if not name.startswith("network/")}
     return network.eval(), info, extras

@@ -16,10 +16,10 @@ from typing import IO, Any
 
 from gbdgc.errors import InputError, as_input_error
 
-_PART = re.compile(r"\..+\.[0-9a-f]{12}\.part")
+_PART = re.compile(r"\..+\.[0-9a-f]{12}\.part", re.DOTALL)  # names may hold line breaks
 _EXPORT = ".export-"
 _FRESH_SECONDS = 60
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # the last four: wide =, +, - and @
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 MAX_PIXELS = 200_000_000
@@ -61,7 +61,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
             raise InputError(path, f"could not be written ({error.strerror or error})", advice) from error
         raise
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only file system refuses even what is not there, and would hide the reason
+            part.unlink()
     with suppress(OSError):  # the new content is in place; some systems cannot sync a folder
         descriptor = os.open(path.parent, os.O_RDONLY)
         try:

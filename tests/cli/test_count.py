@@ -19,6 +19,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from gbdgc.counting.video import HALF_LIFE
 from in_process import run_gbdgc
 
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")
@@ -169,6 +170,34 @@ def test_the_annotated_video_has_a_frame_for_each_count_and_lasts_as_long(whole:
     counts = [float(row["count"]) for row in rows(folder / "counts.csv") if row["source"] == "in/clip.mp4"]
     assert (video["source"], video["frames"], video["dropped"]) == ("in/clip.mp4", "6", "0")
     assert float(video["mean"]) == pytest.approx(np.mean(counts), abs=0.01)
+
+
+def test_a_half_life_that_is_asked_for_is_used_and_the_smoothed_count_then_shown(
+    whole: tuple[Answer, Path], mixture: Path, model: Path, tmp_path: Path
+) -> None:
+    default = rows(whole[1] / "counts.csv")
+    options = ("--weights", model, "--zones", "zones.json", "--every", "500ms", "--format", "json")
+    for half_life in (HALF_LIFE, 0):
+        answer = run(mixture, "in/clip.mp4", *options, "--smooth", half_life, "--out", tmp_path / str(half_life))
+        assert answer.returncode == 0, answer.stderr
+    records = [json.loads(line) for line in answer.stdout.splitlines()]
+    newest = [record["count"] for record in records]
+    medians = [np.median(newest[max(0, number - 2) : number + 1]) for number in range(len(newest))]
+    assert [record["smoothed"] for record in records] == pytest.approx(medians, abs=0.01)
+    assert [row["smoothed"] for row in default if row["source"] == "in/clip.mp4"] == [
+        row["smoothed"] for row in rows(tmp_path / str(HALF_LIFE) / "counts.csv")
+    ]
+    shown, unasked = (
+        last_frame(folder / "overlays/clip.mp4").astype(int) for folder in (tmp_path / str(HALF_LIFE), whole[1])
+    )
+    footer = slice(round(shown.shape[1] * HEIGHT / WIDTH) + 4, None)
+    assert np.abs(shown[footer] - unasked[footer]).max() > 100
+
+
+def last_frame(film: Path) -> NDArray[np.uint8]:
+    with av.open(str(film)) as container:
+        *_, last = container.decode(video=0)
+        return np.asarray(last.to_ndarray(format="rgb24"), dtype=np.uint8)
 
 
 def test_the_run_can_be_repeated_from_what_its_folder_says(whole: tuple[Answer, Path], model: Path) -> None:

@@ -236,6 +236,20 @@ def test_an_unknown_engine_and_a_missing_file_are_named(model: Path, tmp_path: P
             Counter.load(model, max_side=side)
 
 
+@pytest.mark.parametrize("value", ["x", [], {}, -1, float("nan"), 10**12, None])
+@pytest.mark.parametrize("setting", ["max_side", "test_scale", "descriptor_size"])
+def test_whatever_a_model_file_says_of_its_pictures_is_used_or_named(
+    model: Path, tmp_path: Path, pictures: list[Picture], setting: str, value: object
+) -> None:
+    strange = tmp_path / "strange.safetensors"
+    checkpoint.amend_model(model, strange, {setting: value})
+    if setting == "max_side" and value in (10**12, None):  # however large, it only ever makes pictures smaller
+        assert Counter.load(strange, device="cpu")(pictures[0]).count == Counter.load(model)(pictures[0]).count
+    else:
+        with pytest.raises(InputError, match=f"{setting}="):
+            Counter.load(strange, device="cpu")
+
+
 def test_the_bundled_model_is_loaded_by_default_or_its_absence_explained(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pictures: list[Picture]
 ) -> None:

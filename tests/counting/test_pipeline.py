@@ -11,6 +11,7 @@ from PIL import Image
 
 from gbdgc.counting import Counter, Failure, Moment, Outcome, Result, Source, Video, Zone, count_sources
 from gbdgc.counting.tiling import GRID
+from gbdgc.counting.video import Smoother
 from gbdgc.models.backbone import STRIDE
 
 Picture = NDArray[np.uint8]
@@ -99,6 +100,16 @@ def test_a_video_is_gone_on_with_behind_what_was_counted_and_smoothed_alike(coun
     assert isinstance(video, Video)
     assert video.frames == len(whole) == 6
     assert [(r.time, r.smoothed) for r in rest if isinstance(r, Result)] == [(r.time, r.smoothed) for r in whole[4:]]
+
+
+@pytest.mark.parametrize("half_life", [0, 30])
+def test_the_half_life_of_the_smoothed_count_can_be_chosen(counter: Counter, walk: Path, half_life: float) -> None:
+    *frames, _ = count_sources(counter, [Source(walk, moving=True)], every=0.5, half_life=half_life)
+    smooth = Smoother(half_life)
+    for frame in frames:
+        assert isinstance(frame, Result)
+        assert frame.time is not None
+        assert frame.smoothed == pytest.approx(smooth(frame.count, frame.time))
 
 
 def test_a_live_stream_without_an_end_must_be_the_only_source(

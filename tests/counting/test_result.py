@@ -1,6 +1,7 @@
 """A result: its number, its density at any stride, zones counted to the last pixel, and the files it writes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -338,6 +339,13 @@ def test_the_annotated_picture_adds_a_footer_and_zones_and_keeps_the_width() -> 
     assert plain.shape == zoned.shape == (540, 640, 3)
     assert (plain[200] == 128).all()
     assert not (zoned[200] == 128).all()
+
+
+def test_the_smoothed_count_is_on_the_picture_only_where_it_is_asked_for() -> None:
+    raw = replace(people_at((100, 100), image=np.full((480, 640, 3), 128, np.uint8)), time=4.0)
+    smoothed = replace(raw, smoothed=97.0)
+    np.testing.assert_array_equal(smoothed.annotated(), raw.annotated())
+    assert not np.array_equal(smoothed.annotated(smoothed=True), raw.annotated())
 
 
 @pytest.mark.parametrize(("width", "height", "footer"), [(2, 2500, 40), (1, 9000, 40), (1, 1, 60), (2500, 2, 125)])

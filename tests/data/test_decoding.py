@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -102,6 +103,34 @@ def test_deep_greys_of_many_pixels_take_little_memory(decoder: Decoder) -> None:
     content = encoded(Image.new("F", (4000, 4000), 0.5), "TIFF", compression="tiff_adobe_deflate")
     assert len(content) < 200_000
     assert decoder.read(content, nothing).image.shape == (4000, 4000, 3)
+    assert resident_kilobytes(decoder, "VmHWM:") < 450_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from Linux's /proc")
+def test_memory_is_given_back_after_large_pictures() -> None:
+    decoder = Decoder(16_000_000, reduce_to=1600)
+    before = resident_kilobytes(decoder, "VmRSS:")
+    # After the first glibc by itself takes such blocks for usual, and keeps those of the second.
+    decoder.read(encoded(Image.new("F", (4000, 4000), 0.5), "TIFF", compression="tiff_adobe_deflate"), nothing)
+    decoder.read(encoded(Image.effect_noise((4000, 4000), 60).convert("RGB"), "JPEG", quality=30), nothing)
+    assert resident_kilobytes(decoder, "VmRSS:") - before < 10_000
+    decoder.close()
+
+
+def resident_kilobytes(decoder: Decoder, figure: str) -> int:
+    decoder.warm_up()  # so that it is done with the picture before
     assert decoder._process is not None
-    status = Path(f"/proc/{decoder._process.pid}/status").read_text()
-    assert int(status.split("VmHWM:")[1].split()[0]) < 450_000
+    return int(Path(f"/proc/{decoder._process.pid}/status").read_text().split(figure)[1].split()[0])
+
+
+def test_pictures_of_strangers_write_nothing_into_the_log(capfd: pytest.CaptureFixture[str]) -> None:
+    decoder = Decoder(1_000_000)
+    whole = encoded(Image.new("RGB", (64, 48)), "TIFF")
+    directory = int.from_bytes(whole[4:8], "little")
+    for entry in range(8):  # a tag said to be longer than the file, of which Pillow warns in words of its own each time
+        damaged = bytearray(whole)
+        damaged[directory + 2 + 12 * entry + 4 : directory + 2 + 12 * entry + 8] = b"\xff\xff\xff\x0f"
+        with suppress(InputError):
+            decoder.read(bytes(damaged), nothing)
+    decoder.close()
+    assert capfd.readouterr().err == ""

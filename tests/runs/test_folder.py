@@ -112,7 +112,7 @@ def test_a_run_that_could_not_start_is_forgotten_but_for_what_the_user_keeps_the
 def test_what_killed_writers_left_is_swept_when_the_folder_is_claimed_again(tmp_path: Path) -> None:
     run = opened()
     other = opened(out=run.path / "eval")
-    litter = [run.path / ".best.safetensors.0123456789ab.part", run.path / "deep" / ".a.csv.ba9876543210.part"]
+    litter = [run.path / ".best.safetensors.0123456789ab.part", run.path / "deep" / ".a\nb.csv.ba9876543210.part"]
     kept = [run.path / ".mine.part", run.path / "b.part", other.path / ".c.0123456789ab.part"]
     (run.path / "deep").mkdir()
     for path in litter + kept:

@@ -70,7 +70,7 @@ def test_a_disk_that_takes_no_more_is_named(tmp_path: Path) -> None:
         Journal(tmp_path / "metrics.jsonl").append({"epoch": 1})
 
 
-FORMULAS = ["=cmd|' /C calc'!A0.jpg", "+1+1", "-2+3.png", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''@x"]
+FORMULAS = ["=cmd|' /C calc'!A0.jpg", "+1+1", "-2+3.png", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "'=1", "''@x"]
 
 
 @pytest.mark.parametrize("name", [*FORMULAS, "plain.jpg", "'quoted'.jpg", "", "-5", "a=b"])

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import gbdgc
 from gbdgc.cli.serve import serve
 from gbdgc.data.images import NotEnoughMemory
 from gbdgc.errors import InputError
-from gbdgc.server import create_app
+from gbdgc.server import Limits, create_app
 from in_process import run_gbdgc
 
 Serving = Callable[..., Any]
@@ -208,15 +209,20 @@ def test_a_count_that_nobody_waits_for_holds_up_neither_others_nor_the_stop(serv
 def test_a_picture_whose_decoding_never_ends_holds_up_nobody_for_longer_than_the_timeout(
     serving: Serving, street: bytes
 ) -> None:
+    with serving("--timeout", "8") as service:
+        assert post(service.url, street).status_code == 200
+        answer = post(service.url, endless_jpeg())
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_slow")
+        assert post(service.url, street).status_code == 200
+
+
+def endless_jpeg() -> bytes:
+    """A picture whose last scan comes again and again, and keeps a decoder busy for many minutes."""
     file = BytesIO()
     Image.new("L", (2000, 2000), 90).save(file, "JPEG", progressive=True)
     content = file.getvalue()
     scan = content[content.rindex(b"\xff\xda") : -2]
-    with serving("--timeout", "8") as service:
-        assert post(service.url, street).status_code == 200
-        answer = post(service.url, content[:-2] + scan * (5_000_000 // len(scan)) + b"\xff\xd9")
-        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_slow")
-        assert post(service.url, street).status_code == 200
+    return content[:-2] + scan * (5_000_000 // len(scan)) + b"\xff\xd9"
 
 
 def test_memory_is_given_back_after_a_large_picture(serving: Serving, street: bytes) -> None:
@@ -229,6 +235,22 @@ def test_memory_is_given_back_after_a_large_picture(serving: Serving, street: by
         assert post(service.url, large.getvalue()).status_code == 200
         assert resident_megabytes(service.process.pid, "VmHWM:") - before < 500
         assert resident_megabytes(service.process.pid) - before < 40
+
+
+def test_memory_is_given_back_after_pictures_that_were_refused_or_given_up() -> None:
+    given_back: list[None] = []
+
+    async def ask() -> None:
+        release = partial(given_back.append, None)
+        app = create_app(gbdgc.Counter.load(), limits=Limits(seconds=5), release_memory=release)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+            for number, (picture, code) in enumerate(((b"no picture", "bad_picture"), (endless_jpeg(), "too_slow"))):
+                answer = await client.post("/v1/count", files={"image": picture})
+                assert answer.json()["error"]["code"] in {code, "too_slow"}  # the decoder has yet to start
+                while len(given_back) <= number:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(ask(), 120))
 
 
 def test_an_upload_never_touches_the_disk(service: Any) -> None:

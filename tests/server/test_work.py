@@ -53,6 +53,21 @@ def test_work_that_takes_too_long_ends_and_the_next_in_the_queue_is_done(endless
     assert asyncio.run(ask()) == "done"
 
 
+def test_what_is_to_follow_work_that_was_given_up_waits_for_its_end(endless: Endless) -> None:
+    async def ask() -> bool:
+        queue, ended = WorkQueue(Limits(queue=2, seconds=600)), list[bool]()
+        running = await begin(queue, endless)
+        queue.afterwards(lambda: ended.append(endless.ended.is_set()))
+        assert not ended
+        running.cancel()
+        await queue.run(lambda _: None)
+        queue.close()
+        queue.afterwards(lambda: ended.append(False))  # nothing follows any more, and nobody is told off
+        return ended == [True]
+
+    assert asyncio.run(ask())
+
+
 def test_work_whose_request_is_cut_off_ends(endless: Endless) -> None:
     async def ask() -> None:
         running = await begin(WorkQueue(Limits(queue=2, seconds=600)), endless)

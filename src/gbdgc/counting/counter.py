@@ -24,6 +24,7 @@ from gbdgc.shipped import find_model
 _FINE_PIXELS = 16_000_000
 _COARSE_STRIDE = 4  # above _FINE_PIXELS a result keeps its density at this stride: a sixteenth of the memory
 
+_MOST_SCALE, _MOST_DESCRIPTOR_SIZE = 16, 4096
 _OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
 """What a model's file says of how its pictures are to be shown to it."""
 
@@ -60,12 +61,18 @@ class Counter:
 
     def __post_init__(self) -> None:
         self.tile = tiling.check_tile(self.tile)
-        if self.max_side is not None and self.max_side < 1:
+        # A model file brings some of these, and may say anything.
+        number = int | float | np.number
+        if self.max_side is not None and not (isinstance(self.max_side, number) and self.max_side >= 1):
             advice = "give None to count at full size"
             raise InputError(f"max_side={self.max_side}", "a side has at least one pixel", advice)
-        if self.test_scale <= 0:
+        if not (isinstance(self.test_scale, number) and 0 < self.test_scale <= _MOST_SCALE):
             advice = "give 1 to count pictures as they are"
-            raise InputError(f"test_scale={self.test_scale}", "a size is above 0", advice)
+            raise InputError(f"test_scale={self.test_scale}", f"a size is above 0, and at most {_MOST_SCALE}", advice)
+        size = self.descriptor_size
+        if not (isinstance(size, int | np.integer) and 1 <= size <= _MOST_DESCRIPTOR_SIZE):
+            reason = f"a side has between 1 and {_MOST_DESCRIPTOR_SIZE} pixels"
+            raise InputError(f"descriptor_size={size}", reason, "give that of the model's training")
 
     @classmethod
     def load(

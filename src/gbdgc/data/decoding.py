@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,6 +23,8 @@ from gbdgc.errors import InputError
 _SECONDS_BETWEEN_CHECKS = 0.05
 _BYTES_PER_PIXEL, _SPARE_BYTES = 32, 300_000_000
 """Address space that decoding may take beyond what the process has: a picture exists in several forms at once."""
+_GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
+"""For glibc: its own defaults, but given they stay; else it keeps ever larger blocks after it has freed the first."""
 
 
 class Decoded(NamedTuple):
@@ -53,7 +56,9 @@ class Decoder:
         with theirs:
             # Not by multiprocessing, whose processes import the caller's main module, whatever that imports.
             code = f"from gbdgc.data.decoding import serve; serve({theirs.fileno()}, *{self._settings})"
-            self._process = subprocess.Popen([sys.executable, "-c", code], pass_fds=[theirs.fileno()])
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code], pass_fds=[theirs.fileno()], env=os.environ | _GIVE_BACK
+            )
         self._connection = Connection(ours.detach())
         return self._connection
 
@@ -98,6 +103,7 @@ def serve(descriptor: int, max_pixels: int, reduce_to: int | None) -> None:
     connection = Connection(descriptor)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # a stop of the service lets it finish what it has
+    warnings.simplefilter("ignore")  # what Pillow has to say of a stranger's picture is not for the service's log
     raise_pillow_limit(max_pixels)
     if sys.platform.startswith("linux"):
         import resource
@@ -115,7 +121,8 @@ def serve(descriptor: int, max_pixels: int, reduce_to: int | None) -> None:
             image = read_image(content, max_pixels=max_pixels, reduce_to=reduce_to)
         except InputError as error:
             connection.send(error)
-            continue
-        connection.send((image.shape, size))
-        connection.send_bytes(np.ascontiguousarray(image).data.cast("B"))
-        del content, image
+        else:
+            connection.send((image.shape, size))
+            connection.send_bytes(np.ascontiguousarray(image).data.cast("B"))
+            del image
+        del content

@@ -28,7 +28,6 @@ from gbdgc.server.work import WorkQueue
 log = logging.getLogger("uvicorn.error")
 
 _LARGE_PIXELS = 2_000_000  # after a larger picture memory is given back; after a smaller one the next will want it
-
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src blob:; "
@@ -91,7 +90,8 @@ def create_app(
     """Return the service; the counter's own limit on pixels is not asked, as the service has one.
 
     Requests must bear the token, if there is one: ``Authorization: Bearer TOKEN``. The page asks for it; health is
-    open. ``release_memory`` is called after a large picture, to return to the system what the process has freed.
+    open. ``release_memory`` is called after a picture that was large, refused or given up, to return to the system what
+    the process has freed.
     """
     limits = limits or Limits()
     queue = WorkQueue(limits)
@@ -124,7 +124,13 @@ def create_app(
             upload = await read_upload(request, limits, hold)
             started = time.perf_counter()
             with queue.slot(client):
-                answer = await queue.run(partial(count_upload, counter, decoder, upload))
+                try:
+                    answer = await queue.run(partial(count_upload, counter, decoder, upload))
+                except BaseException:
+                    # It may be of any size, and if it was given up the thread is still at it.
+                    if release_memory is not None:
+                        queue.afterwards(release_memory)
+                    raise
         metrics.seconds.observe(time.perf_counter() - started)
         metrics.megapixels.observe(answer.width * answer.height / 1e6)
         if release_memory is not None and answer.width * answer.height > _LARGE_PIXELS:

@@ -136,6 +136,11 @@ class WorkQueue:
             # Also when a stop cancels us. What has begun ends at its next check; what still waits never begins.
             left.set()
 
+    def afterwards(self, job: Callable[[], None]) -> None:
+        """Do something in the thread once the work that is there now is over, given up or not, and holds nothing."""
+        if not self._closed.is_set():
+            self._thread.submit(job)
+
     def close(self) -> None:
         """Give up the work at hand: by now all who waited for it are answered, or were cut off."""
         self._closed.set()

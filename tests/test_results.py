@@ -9,7 +9,7 @@ from gbdgc.benchmark import BENCHMARKS, build_tables, read_cells
 from gbdgc.benchmark.pages import filled_text
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "results.md"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*results.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

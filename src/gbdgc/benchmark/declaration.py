@@ -96,7 +96,7 @@ class Benchmark:
     """How long a training must be for this to be measured."""
 
     def jobs(self, names: Sequence[str], size: Callable[[str], int]) -> list[Job]:
-        """Return what is to be run on these data sets; ``size`` tells how many pictures a source has to train on."""
+        """Return the jobs for these data sets; ``size`` returns the number of training pictures of a source."""
         pairs = self.pairs(names)
         if not pairs:
             raise InputError(self.name, f"nothing to run on {', '.join(names) or 'no data'}", "it wants two data sets")
@@ -106,8 +106,10 @@ class Benchmark:
             jobs += [Job(source, variant, tuple(overrides), targets) for variant, overrides in variants.items()]
         return jobs
 
-    def ordered(self, cells: Iterable[Cell]) -> list[str]:
-        """Return the variants that the cells have: as declared, then those not declared in natural order."""
-        declared = [] if callable(self.variants) else list(self.variants)
-        found = sorted({cell["variant"] for cell in cells}, key=natural_order)
-        return [name for name in declared if name in found] + [name for name in found if name not in declared]
+    def rows(self, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+        """Return the cells of each variant: as declared, then those not declared in natural order."""
+        found: dict[str, list[Cell]] = {}
+        for cell in cells:
+            found.setdefault(cell["variant"], []).append(cell)
+        declared = [] if callable(self.variants) else [name for name in self.variants if name in found]
+        return {name: found[name] for name in [*declared, *sorted(found.keys() - declared, key=natural_order)]}

@@ -17,7 +17,7 @@ STAND_INS = {
 def draw_benchmark_data(
     dest: str | os.PathLike[str], *, train: int = 48, test: int = 24, size: tuple[int, int] = (640, 480)
 ) -> dict[str, Path]:
-    """Draw the four data sets, those that are not there yet, and return their folders by name."""
+    """Draw those of the four data sets that do not exist yet, and return all folders by name."""
     images = {"train": train, "test": test}
     places = {}
     for name, (domains, seed) in STAND_INS.items():

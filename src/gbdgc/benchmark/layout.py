@@ -27,7 +27,7 @@ _COVERAGE = 0.95
 
 @dataclass(frozen=True)
 class Value:
-    """A number, and its interval over seeds where there are several."""
+    """A number, and its interval if there are several seeds."""
 
     mean: float
     low: float | None = None
@@ -51,7 +51,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """A table, in no particular form yet."""
+    """A table, independent of its output format."""
 
     name: str
     caption: str
@@ -77,7 +77,7 @@ class Table:
         object.__setattr__(self, "best", best)
 
     def is_best(self, line: Line, column: Column) -> bool:
-        """Tell whether a line has the best number of its column; what looks the same is as good."""
+        """Return whether a line has the best number of its column, as printed."""
         return (
             self.marks_best and column in line.values and line.values[column].shown == self.best[line.section, column]
         )
@@ -121,16 +121,16 @@ def error_table(
     pairs = by_pair(cells)
     theirs = [row for row in published.transfers(name) if (row.source, row.target) in pairs]
     with_venue = any(row.venue for row in theirs)
+    ours = benchmark.rows(cells)
     lines = []
-    for label in dict.fromkeys([row.method for row in theirs] + benchmark.ordered(cells)):
+    for label in dict.fromkeys([*(row.method for row in theirs), *ours]):
         rows = [row for row in theirs if row.method == label]
         if rows:
             values: dict[Column, Value] = {(row.source, row.target, "MAE"): Value(row.mae) for row in rows}
             values |= {(row.source, row.target, "RMSE"): Value(row.rmse) for row in rows}
             lines.append(Line((label, PUBLISHED, *[rows[0].venue] * with_venue), values))
-        own = [cell for cell in cells if cell["variant"] == label]
-        if own:
-            lines.append(Line((label, OURS, *[""] * with_venue), pair_values(own, ERRORS)))
+        if label in ours:
+            lines.append(Line((label, OURS, *[""] * with_venue), pair_values(ours[label], ERRORS)))
     return Table(
         name=name,
         caption=caption or benchmark.caption,
@@ -153,7 +153,7 @@ def pair_columns(cells: "Sequence[Cell]", measures: Measures) -> list[Column]:
 
 
 def pair_values(cells: "Sequence[Cell]", measures: Measures) -> dict[Column, Value]:
-    """Return what the cells of one row put under these columns: each measure over the seeds."""
+    """Return the values of one row by column: each measure, averaged over the seeds."""
     return {
         (*pair, name): over_seeds([measure(cell) for cell in group])
         for pair, group in by_pair(cells).items()
@@ -166,6 +166,14 @@ def by_pair(cells: "Iterable[Cell]") -> "dict[tuple[str, str], list[Cell]]":
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell["source"], cell["target"]), []).append(cell)
+    return groups
+
+
+def by_source(cells: "Iterable[Cell]") -> "dict[str, list[Cell]]":
+    """Group cells by source, in the paper's order."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in sorted(cells, key=lambda cell: rank(cell["source"])):
+        groups.setdefault(cell["source"], []).append(cell)
     return groups
 
 
@@ -193,7 +201,7 @@ def notes(cells: "Sequence[Cell]", chosen: str | None = None) -> list[str]:
 
 
 def _counted(cell: "Cell") -> str:
-    """Say how many pictures of a target stand behind its numbers, and at what size."""
+    """Return how many pictures of a target were counted, and at what size."""
     size = f"longer side up to {cell['max_side']}" if cell["max_side"] else "full size"
     unread = f", {cell['unreadable']} NOT READ" if cell["unreadable"] else ""
     return f"{cell['target']} {cell['images']} ({cell['split']}, {size}{unread})"

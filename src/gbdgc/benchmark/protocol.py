@@ -55,7 +55,7 @@ def to_itself(names: Sequence[str]) -> Pairs:
 
 
 def source_alone(names: Sequence[str]) -> Pairs:
-    """Take every source by itself: nothing is counted."""
+    """Pair every source with no target: nothing is counted."""
     return dict.fromkeys(_sources(names), ())
 
 
@@ -65,7 +65,7 @@ def rank(name: str) -> tuple[int, int, str]:
 
 
 def file_name(name: str) -> str:
-    """Return the name of a data set or a variant as it stands in the names of files."""
+    """Return the name of a data set or a variant as used in file names."""
     return re.sub(r"[^\w.=+-]+", "_", name)
 
 

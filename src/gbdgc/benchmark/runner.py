@@ -95,7 +95,7 @@ def run_benchmark(name: str, settings: Settings) -> list[Cell]:
 
 
 def run_cell(task: Task) -> Cell:
-    """Train what a cell needs, or resume that, measure it and write the result."""
+    """Train or resume the model that a cell needs, measure it and write the result."""
     from gbdgc.evaluation.run import SELECTION
 
     run = _trained(task.config, task.run_folder)
@@ -134,7 +134,7 @@ def _only(wanted: Sequence[str], what: Literal["source", "variant"], jobs: list[
 
 
 def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
-    """Return the cells that are done, as their files have them."""
+    """Read the finished cells."""
     folder = cells_folder(out, benchmark)
     cells = []
     for path in sorted(folder.glob("*.json")):
@@ -146,7 +146,7 @@ def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
 
 
 def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
-    """Return where a benchmark's results lie."""
+    """Return the folder of a benchmark's results."""
     return Path(out) / benchmark / "cells"
 
 
@@ -180,7 +180,7 @@ def _trained(config: "Config", folder: Path) -> TrainingRun:
 
 
 def _settings(config: "Config") -> dict[str, Any]:
-    """Return how something was trained, whatever its source and seed and wherever the data lies."""
+    """Return the training settings except source, seed and paths."""
     from gbdgc.config import settings_that_matter
 
     return {key: value for key, value in settings_that_matter(config).items() if key not in _OF_THE_CELL}

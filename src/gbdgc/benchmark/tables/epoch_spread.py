@@ -21,17 +21,9 @@ def _by_epoch(cell: Cell) -> list[float]:
 
 def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
     """Show mean and range of the MAE over the last epochs; there is nothing published to compare with."""
-    table = Table(
-        name=benchmark.name,
-        caption=benchmark.caption,
-        columns=pair_columns(cells, _MEASURES),
-        lines=[
-            Line((label,), pair_values([cell for cell in cells if cell["variant"] == label], _MEASURES))
-            for label in benchmark.ordered(cells)
-        ],
-        notes=notes(cells, chosen=f"none: each of the last {LAST_EPOCHS} epochs is counted"),
-    )
-    return [table]
+    lines = [Line((label,), pair_values(own, _MEASURES)) for label, own in benchmark.rows(cells).items()]
+    shown = notes(cells, chosen=f"none: each of the last {LAST_EPOCHS} epochs is counted")
+    return [Table(benchmark.name, benchmark.caption, pair_columns(cells, _MEASURES), lines, shown)]
 
 
 EPOCH_SPREAD = Benchmark(

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from gbdgc.benchmark.declaration import Benchmark, Cell, Variants
-from gbdgc.benchmark.layout import Table, error_table
+from gbdgc.benchmark.layout import Table, by_source, error_table
 from gbdgc.benchmark.measures import errors_on_target
-from gbdgc.benchmark.protocol import rank, to_every_other
+from gbdgc.benchmark.protocol import to_every_other
 
 
 def numbers_near(size: int) -> Variants:
@@ -17,9 +17,8 @@ def numbers_near(size: int) -> Variants:
 def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
     """Show sources with the same rows in one table, as the paper does."""
     groups: dict[tuple[str, ...], list[Cell]] = {}
-    for source in sorted({cell["source"] for cell in cells}, key=rank):
-        own = [cell for cell in cells if cell["source"] == source]
-        groups.setdefault(tuple(benchmark.ordered(own)), []).extend(own)
+    for own in by_source(cells).values():
+        groups.setdefault(tuple(benchmark.rows(own)), []).extend(own)
     return [error_table(benchmark, group) for group in groups.values()]
 
 

@@ -1,12 +1,13 @@
 """How far apart the median counts of the pseudo-domains lie."""
 
+import itertools
 from collections.abc import Sequence
 
 from gbdgc import published
 from gbdgc.benchmark.declaration import Benchmark, Cell
-from gbdgc.benchmark.layout import OURS, PUBLISHED, Column, Line, Table, Value, notes, over_seeds
+from gbdgc.benchmark.layout import OURS, PUBLISHED, Column, Line, Table, Value, by_source, notes, over_seeds
 from gbdgc.benchmark.measures import separation_of_counts
-from gbdgc.benchmark.protocol import rank, source_alone
+from gbdgc.benchmark.protocol import source_alone
 from gbdgc.benchmark.tables.partition import PARTITIONS
 
 _PHASES = {"before": "before training", "after": "after training"}
@@ -17,33 +18,24 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
     """Show a section per source; the published numbers are those after training."""
     values: dict[Column, Value]
     lines = []
-    for source in sorted({cell["source"] for cell in cells}, key=rank):
+    for source, of_source in by_source(cells).items():
         theirs = {row.partition: row for row in published.separations() if row.source == source}
-        own = [cell for cell in cells if cell["source"] == source]
-        for label in dict.fromkeys([*theirs, *benchmark.ordered(own)]):
+        ours = benchmark.rows(of_source)
+        for label in dict.fromkeys([*theirs, *ours]):
             if label in theirs:
-                values = {
-                    (_PHASES["after"], name): Value(getattr(theirs[label], key)) for key, name in _MEASURES.items()
-                }
+                row = theirs[label]
+                values = {(_PHASES["after"], name): Value(getattr(row, key)) for key, name in _MEASURES.items()}
                 lines.append(Line((source, label, PUBLISHED), values, source))
-            group = [cell for cell in own if cell["variant"] == label]
-            if group:
+            if label in ours:
                 values = {
-                    (phase, name): over_seeds([cell[when][key] for cell in group])
+                    (phase, name): over_seeds([cell[when][key] for cell in ours[label]])
                     for when, phase in _PHASES.items()
                     for key, name in _MEASURES.items()
                 }
                 lines.append(Line((source, label, OURS), values, source))
-    table = Table(
-        name=benchmark.name,
-        caption=benchmark.caption,
-        heads=("Source", "Partition", "Numbers"),
-        levels=("When", "Measure"),
-        columns=[(phase, measure) for phase in _PHASES.values() for measure in _MEASURES.values()],
-        lines=lines,
-        notes=notes(cells),
-        lower_is_better=False,
-    )
+    columns = list(itertools.product(_PHASES.values(), _MEASURES.values()))
+    heads, levels = ("Source", "Partition", "Numbers"), ("When", "Measure")
+    table = Table(benchmark.name, benchmark.caption, columns, lines, notes(cells), heads, levels, lower_is_better=False)
     return [table]
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from gbdgc.benchmark.declaration import Benchmark, Cell
-from gbdgc.benchmark.layout import Column, Line, Table, notes, over_seeds
+from gbdgc.benchmark.layout import Column, Line, Table, by_source, notes, over_seeds
 from gbdgc.benchmark.measures import STABILITY_FROM, stability_over_epochs
-from gbdgc.benchmark.protocol import rank, source_alone
+from gbdgc.benchmark.protocol import source_alone
 from gbdgc.benchmark.tables.partition import PARTITIONS
 
 _MEASURES: dict[str, Column] = {"churn": ("churn, %",), "ari": ("ARI, %",), "nmi": ("NMI, %",)}
@@ -14,23 +14,13 @@ _MEASURES: dict[str, Column] = {"churn": ("churn, %",), "ari": ("ARI, %",), "nmi
 def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
     """Show a section per source; nothing is published to compare with."""
     lines = []
-    for source in sorted({cell["source"] for cell in cells}, key=rank):
-        own = [cell for cell in cells if cell["source"] == source]
-        for label in benchmark.ordered(own):
-            group = [cell for cell in own if cell["variant"] == label]
-            values = {column: over_seeds([100 * cell[key] for cell in group]) for key, column in _MEASURES.items()}
+    for source, of_source in by_source(cells).items():
+        for label, own in benchmark.rows(of_source).items():
+            values = {column: over_seeds([100 * cell[key] for cell in own]) for key, column in _MEASURES.items()}
             lines.append(Line((source, label), values, source))
-    table = Table(
-        name=benchmark.name,
-        caption=benchmark.caption,
-        heads=("Source", "Partition"),
-        levels=("Measure",),
-        columns=list(_MEASURES.values()),
-        lines=lines,
-        notes=[*notes(cells), f"each epoch against the one before, mean over those after epoch {STABILITY_FROM}"],
-        marks_best=False,
-    )
-    return [table]
+    shown = [*notes(cells), f"each epoch against the one before, mean over those after epoch {STABILITY_FROM}"]
+    columns, heads, levels = list(_MEASURES.values()), ("Source", "Partition"), ("Measure",)
+    return [Table(benchmark.name, benchmark.caption, columns, lines, shown, heads, levels, marks_best=False)]
 
 
 STABILITY = Benchmark(

@@ -11,13 +11,13 @@ _BUNDLED = "bundled"  # the stem of the default model's file; every other model 
 
 
 def shipped_models() -> dict[str, Path]:
-    """Return the files of the models that are there, the default first."""
+    """Return the files of the bundled models by name, the default first."""
     files = sorted(WEIGHTS.glob("*.safetensors"), key=lambda path: (path.stem != _BUNDLED, path.stem))
     return {DEFAULT if path.stem == _BUNDLED else path.stem: path for path in files}
 
 
 def find_model(model: str | os.PathLike[str] | None) -> Path:
-    """Return the path of a model given by path or by name, None for the default; a file of that name goes first."""
+    """Return the path of a model given by path or name, None for the default; an existing file takes precedence."""
     if model is not None and (os.path.lexists(model) or str(model) not in {DEFAULT, *shipped_models()}):
         return Path(model)
     found = shipped_models().get(str(model or DEFAULT))

@@ -67,6 +67,25 @@ def test_they_grow_with_novelty_and_the_two_ends_are_not_mirrored() -> None:
     assert near.high < 1 / near.low, "the drawn crowds have a long lower tail"
 
 
+def test_a_domain_that_is_easier_than_its_features_say_has_narrower_intervals() -> None:
+    def two_domains(number: int, seed: int) -> tuple[NDArray[np.int64], list[NDArray[np.float64]]]:
+        random = np.random.default_rng(seed)
+        domain, count = random.integers(2, size=number), np.exp(random.uniform(3, 6, number))
+        truth = np.round(count * np.exp(np.where(domain == 0, 0.1, 0.4) * random.normal(size=number))).astype(int)
+        return truth, [features_of(n, 0.3, 1024, 768, None, int(k)) for n, k in zip(count, domain, strict=True)]
+
+    conformal = Conformal.fit(*two_domains(400, seed=0))
+    truth, new = two_domains(2000, seed=1)
+    spreads, counts = [conformal.spread(x_F) for x_F in new], [np.exp(x_F[1]) - 5 for x_F in new]
+    ends = np.array([spread.around(count) for spread, count in zip(spreads, counts, strict=True)])
+    hits, domain = (ends[:, 0] <= truth) & (truth <= ends[:, 1]), np.array([x_F[-1] for x_F in new])
+    for own in (0, 1):
+        assert hits[domain == own].mean() == pytest.approx(COVERAGE, abs=0.06)
+    easy, hard, unknown = (conformal.spread(features_of(100, 0.3, 1024, 768, None, k)) for k in (0, 1, None))
+    assert easy.high < unknown.high < hard.high
+    assert conformal.spread(features_of(100, 0.3, 1024, 768, None, 7)) == unknown  # one it has not seen
+
+
 def test_novelty_warns_from_where_errors_double_or_where_it_always_did() -> None:
     for growth, expected in ((0.0, FAR), (1.5, 0.5)):
         truth, rows = crowds(600, seed=2, by_novelty=growth)
@@ -109,7 +128,9 @@ def test_a_model_file_keeps_its_calibration_and_results_have_intervals_zones_too
     assert plain.interval is None
     assert plain.zone_intervals == {}
     assert plain.count == result.count
-    expected = fitted.spread(features_of(result.count, result.novelty, result.width, result.height))
+    expected = fitted.spread(
+        features_of(result.count, result.novelty, result.width, result.height, domain=result.domain)
+    )
     assert result.interval == pytest.approx(expected.around(result.count))
     zoned = result.with_zones([Zone("left", ((0, 0), (80, 0), (80, 128), (0, 128)))])
     assert zoned.zone_intervals["left"] == pytest.approx(expected.around(zoned.zones["left"]))

@@ -11,11 +11,13 @@ from threading import Thread
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 
 import gbdgc
 from gbdgc import Counter, Result, checkpoint
+from gbdgc.counting.conformal import Conformal, features_of
 from gbdgc.errors import InputError
 from gbdgc.evaluation import count_dataset
 from gbdgc.models import build_network
@@ -164,7 +166,7 @@ def test_a_model_with_a_limit_on_sides_sees_the_picture_smaller(model: Path, pic
     assert limited.count_in(top) == pytest.approx(as_seen.density[:64].sum(), rel=1e-3)
 
 
-def test_a_model_that_wants_its_pictures_enlarged_gets_them_up_to_its_limit(
+def test_a_model_that_wants_its_pictures_enlarged_gets_them_so_after_their_limit(
     model: Path, pictures: list[Picture]
 ) -> None:
     def shown(width: int, height: int) -> float:
@@ -174,8 +176,9 @@ def test_a_model_that_wants_its_pictures_enlarged_gets_them_up_to_its_limit(
     enlarging = Counter.load(model, device="cpu", test_scale=1.5)(pictures[0])
     assert enlarging.count == pytest.approx(shown(240, 192), rel=1e-4)
     assert enlarging.density.shape == (128, 160)
-    limited = Counter.load(model, device="cpu", test_scale=1.5, max_side=200)(pictures[0])
-    assert limited.count == pytest.approx(shown(200, 160), rel=1e-4)
+    assert Counter.load(model, device="cpu", test_scale=1.5, max_side=200)(pictures[0]).count == enlarging.count
+    limited = Counter.load(model, device="cpu", test_scale=1.5, max_side=80)(pictures[0])
+    assert limited.count == pytest.approx(shown(120, 96), rel=1e-4)
     assert Counter.load(model, device="cpu", test_scale=1.0)(pictures[0]).count == shown(160, 128)
     with pytest.raises(InputError, match="test_scale=0: a size is above 0"):
         Counter.load(model, test_scale=0)
@@ -248,6 +251,105 @@ def test_whatever_a_model_file_says_of_its_pictures_is_used_or_named(
     else:
         with pytest.raises(InputError, match=f"{setting}="):
             Counter.load(strange, device="cpu")
+
+
+NAN = float("nan")
+WRONG_ARRAYS = {
+    "mean cut": ("trust/mean", lambda mean: mean[:-1], r"trust: axes: of shape \d+ x \d+, not \d+ x \d+"),
+    "mean of whole numbers": ("trust/mean", lambda mean: mean.int(), r"trust: mean: int32 in place of floating-point"),
+    "mean of an odd type": ("trust/mean", lambda mean: mean.bfloat16(), r"trust/mean: torch\.bfloat16, which numpy"),
+    "axes without one": ("trust/axes", lambda axes: axes[:, :-1], r"trust: cloud: of shape"),
+    "axes not finite": ("trust/axes", lambda axes: axes * NAN, r"trust: axes: holds numbers that are not finite"),
+    "cloud of nobody": ("trust/cloud", lambda cloud: cloud[:0], r"trust: cloud: of shape 0 x"),
+    "cloud in a row": ("trust/cloud", lambda cloud: cloud.flatten(), r"trust: cloud: of shape \d+, not \d+ x"),
+    "labels cut": ("trust/labels", lambda labels: labels[:-1], r"trust: labels: of shape 119, not 120"),
+    "labels in parts": ("trust/labels", lambda labels: labels + 0.5, r"trust: labels: float32 in place of whole"),
+    "labels below 0": ("trust/labels", lambda labels: labels - 5, r"trust: labels: a domain below 0"),
+    "one distance": ("trust/distances", lambda distances: distances[0], r"trust: distances: of shape none, not 120"),
+    "distances below 0": ("trust/distances", lambda distances: -distances, r"trust: distances: below 0"),
+    "distances upside down": ("trust/distances", lambda distances: distances.flip(0), r"not in ascending order"),
+    "no distances": ("trust/distances", lambda _: None, r"trust: distances: missing"),
+    "an array too many": ("trust/more", lambda _: torch.ones(3), r"trust: more: not known"),
+    "features cut": ("conformal/mean", lambda mean: mean[:-1], r"intervals: mean: of shape 2, not 3"),
+    "deviation below 0": ("conformal/deviation", lambda deviation: -deviation, r"intervals: deviation: not above 0"),
+    "weights turned": (
+        "conformal/weights",
+        lambda weights: weights.T,
+        r"intervals: weights: of shape 4 x 2, not 2 x 4",
+    ),
+    "weights not finite": ("conformal/weights", lambda weights: weights / 0, r"intervals: weights: holds numbers that"),
+    "a third quantile": ("conformal/quantiles", lambda two: two.repeat(2)[:3], r"quantiles: of shape 3, not 2"),
+    "quantiles below 0": ("conformal/quantiles", lambda two: -two.abs() - 1, r"quantiles: both below 0"),
+    "far out of its range": ("conformal/far", lambda far: far + 3, r"intervals: far: not between 0 and 1"),
+    "no far": ("conformal/far", lambda _: None, r"intervals: far: missing"),
+}
+
+
+@pytest.fixture(scope="module")
+def calibrated(model: Path) -> tuple[dict[str, torch.Tensor], dict[str, object]]:
+    """Return the tensors of a model with intervals, and its description."""
+    tensors, info = checkpoint.read(model)
+    truth = np.arange(40) * 10.0
+    features = [features_of(people * (1 + 0.2 * np.sin(people)), 0.5, 640, 480) for people in truth]
+    arrays = Conformal.fit(truth, features).to_arrays()
+    return tensors | {f"conformal/{name}": torch.from_numpy(array) for name, array in arrays.items()}, info
+
+
+@pytest.mark.parametrize("case", WRONG_ARRAYS)
+def test_arrays_of_a_model_file_that_cannot_be_right_are_named_with_the_file(
+    calibrated: tuple[dict[str, torch.Tensor], dict[str, object]], tmp_path: Path, case: str
+) -> None:
+    name, change, message = WRONG_ARRAYS[case]
+    tensors, info = dict(calibrated[0]), calibrated[1]
+    changed = change(tensors.pop(name, None))
+    checkpoint.write(tmp_path / "m.safetensors", tensors | ({} if changed is None else {name: changed}), info)
+    with pytest.raises(InputError, match=rf"m\.safetensors: .*{message}.*make it again"):
+        Counter.load(tmp_path / "m.safetensors", device="cpu")
+
+
+def test_a_cloud_of_another_network_is_named_with_the_file(model: Path, tmp_path: Path) -> None:
+    other = {
+        "trust/mean": torch.zeros(5),
+        "trust/axes": torch.zeros(5, checkpoint.read(model)[0]["trust/axes"].shape[1]),
+    }
+    checkpoint.amend_model(model, tmp_path / "m.safetensors", {}, other)
+    with pytest.raises(InputError, match=r"m\.safetensors: trust: mean: of 5 numbers, and the network describes"):
+        Counter.load(tmp_path / "m.safetensors", device="cpu")
+
+
+def test_an_export_with_wrong_arrays_is_named_too(exports: dict[str, Path], tmp_path: Path) -> None:
+    import onnx
+
+    from gbdgc.counting.engines import DESCRIPTION_KEY, pack, unpack
+
+    graph = onnx.load(exports["m.onnx"])
+    entry = next(each for each in graph.metadata_props if each.key == DESCRIPTION_KEY)
+    info, extras = unpack(entry.value)
+    entry.value = pack(info, extras | {"trust/labels": extras["trust/labels"] - 9})
+    # Without its seal, as files from before there were any.
+    del graph.metadata_props[[each.key for each in graph.metadata_props].index("sha256")]
+    onnx.save(graph, tmp_path / "m.onnx")
+    with pytest.raises(InputError, match=r"m\.onnx: trust: labels: a domain below 0"):
+        Counter.load(tmp_path / "m.onnx")
+
+
+def test_weights_whose_exponential_overflows_give_a_wide_interval(
+    calibrated: tuple[dict[str, torch.Tensor], dict[str, object]], tmp_path: Path, pictures: list[Picture]
+) -> None:
+    tensors, info = calibrated
+    huge = {"conformal/weights": torch.full((2, 4), 1e300, dtype=torch.float64)}
+    checkpoint.write(tmp_path / "m.safetensors", tensors | huge, info)
+    interval = Counter.load(tmp_path / "m.safetensors", device="cpu")(pictures[0]).interval
+    assert interval is not None
+    assert np.isfinite(interval).all()
+
+
+@pytest.mark.parametrize("dropout", [NAN, -0.5, 2, "x", None])
+def test_a_model_file_with_an_impossible_dropout_is_named(model: Path, tmp_path: Path, dropout: object) -> None:
+    build = checkpoint.read(model)[1]["build"]
+    checkpoint.amend_model(model, tmp_path / "m.safetensors", {"build": build | {"dropout": dropout}})
+    with pytest.raises(InputError, match=r"m\.safetensors: made by another version of gbdgc, or damaged"):
+        Counter.load(tmp_path / "m.safetensors", device="cpu")
 
 
 def test_the_bundled_model_is_loaded_by_default_or_its_absence_explained(

@@ -154,6 +154,29 @@ def test_a_model_is_exported_once_for_another_engine(
     assert made[0].is_relative_to(tmp_path)
 
 
+@pytest.mark.usefixtures("traced")
+@pytest.mark.parametrize(("engine", "damaged"), [("onnx", ".onnx"), ("openvino", ".xml"), ("openvino", ".bin")])
+def test_a_damaged_export_in_the_cache_is_made_again(
+    engine: str,
+    damaged: str,
+    model: Path,
+    pictures: list[Picture],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("GBDGC_CACHE", str(tmp_path))
+    count = Counter.load(model, engine=engine)(pictures[0]).count
+    assert not caplog.records
+    (file,) = (tmp_path / "exported").glob(f"*{damaged}")
+    whole = file.read_bytes()
+    for content in (whole[:-7] + b"x" + whole[-6:], whole[: len(whole) // 2], b""):
+        file.write_bytes(content)
+        caplog.clear()
+        assert Counter.load(model, engine=engine)(pictures[0]).count == count
+        assert "damaged; exporting the model again" in caplog.text
+
+
 def test_a_description_comes_back_as_it_was() -> None:
     arrays = {"trust/mean": np.arange(6, dtype=np.float32).reshape(2, 3), "trust/labels": np.array([3, 1])}
     info, extras = unpack(pack({"name": "ä", "max_side": None}, arrays))

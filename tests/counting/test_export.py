@@ -50,6 +50,15 @@ def test_the_graph_gives_the_statistics_that_trust_was_learnt_from(model: Path) 
         torch.testing.assert_close(CountingGraph(network)(images)[1], channel_statistics(network.feature_maps(images)))
 
 
+def test_runtimes_get_kernels_of_odd_sides(exports: dict[str, Path]) -> None:
+    import onnx
+
+    graph = onnx.load(exports["m.onnx"]).graph
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    kernels = [shapes[node.input[1]] for node in graph.node if node.op_type == "Conv"]
+    assert {side for kernel in kernels for side in kernel[2:]} == {1, 3, 5}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["m.onnx", "m.xml"])
 def test_counts_of_an_export_do_not_drift(

@@ -75,12 +75,16 @@ def test_the_picture_may_have_its_horizon_through_its_corner_and_any_size() -> N
     [
         ({"corners": [[0, 0], [9, 0], [9, 9]], "metres": [4, 6]}, "3 corners and 2 distances"),
         ({"corners": RECTANGLE["corners"], "metres": [4]}, "4 corners and 1 distances"),
-        ({"corners": RECTANGLE["corners"], "metres": [4, -6]}, "over 0"),
-        ({"corners": RECTANGLE["corners"], "metres": [4, float("nan")]}, "over 0"),
+        ({"corners": RECTANGLE["corners"], "metres": [4, -6]}, "at least"),
+        ({"corners": RECTANGLE["corners"], "metres": [4, 1e-200]}, "at least"),
+        ({"corners": RECTANGLE["corners"], "metres": [4, float("nan")]}, "at least"),
+        ({"corners": RECTANGLE["corners"], "metres": [4, 10**400]}, "not a list of numbers"),
         ({"corners": RECTANGLE["corners"], "metres": "wide"}, "not a list of numbers"),
         ({"corners": RECTANGLE["corners"], "metres": [4, 6, 4, 6, 20]}, "no triangle has the sides 20, 4 and 6 m"),
         ({"corners": RECTANGLE["corners"], "metres": [1, 1.9, 1.9, 1, 1]}, "no convex patch"),
         ({"corners": [[0, 0], [9, 9], [9, 0], [0, 9]], "metres": [4, 6]}, "do not go around"),
+        ({"corners": [[0, 0], [1e-5, 0], [1e-5, 1e-5], [0, 1e-5]], "metres": [4, 6]}, "do not go around"),
+        ({"corners": [[0, 0], [9e8, 1], [9e8, 2], [0, 1]], "metres": [4, 6]}, "do not go around"),
         ({"metres": [4, 6]}, "the ground must be"),
         (7, "the ground must be"),
     ],
@@ -89,6 +93,17 @@ def test_ground_that_cannot_be_is_refused(ground: object, reason: str) -> None:
     file = {"zones": {"a": [[0, 0], [90, 0], [90, 90]]}, "ground": ground}
     with pytest.raises(InputError, match=reason):
         zones_from_json(json.dumps(file))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-3, 1, 1e8])
+def test_ground_of_any_size_gives_numbers_or_none(size: float) -> None:
+    """What no camera shows: a patch of a thousandth of a pixel, or one that is a million times the picture."""
+    corners = [[5, 5], [5 + size, 5], [5 + 0.999 * size, 5 + size], [5, 5 + 0.998 * size]]
+    whole = {"all": [[0, 0], [WIDTH, 0], [WIDTH, HEIGHT], [0, HEIGHT]]}
+    for metres in ([1, 1000], [3, 4, 3, 4, 5]):
+        (area,) = areas(whole, {"corners": corners, "metres": metres}).values()
+        assert area is None or 0 < area < np.inf
 
 
 def test_the_colours_are_those_of_crowd_safety() -> None:

@@ -20,6 +20,7 @@ from gbdgc.counting import Counter, Result, parse_zones
 from gbdgc.counting.conformal import Spread
 from gbdgc.counting.overlay import _DOT
 from gbdgc.counting.sinks import HEADS, Files, ResultsFolder
+from gbdgc.errors import InputError
 
 
 def heads_apart(number: int, *, width: int = 640, height: int = 480, spread: float = 5.0) -> tuple[np.ndarray, Result]:
@@ -118,6 +119,22 @@ def test_a_run_keeps_the_heads_of_each_picture_and_all_of_them_as_coco(tmp_path:
     read = load_dataset(tmp_path / "pictures" / HEADS)
     assert [sample.count for sample in read] == [5, 0]
     assert read[0].points == pytest.approx(results[0].points[:, :2], abs=0.06)
+
+
+@pytest.mark.parametrize("damage", ["gone", "half"])
+def test_points_that_cannot_be_read_any_more_are_named_with_the_row_to_take_out(tmp_path: Path, damage: str) -> None:
+    _, result = heads_apart(5)
+    result = Result(result.cells, width=640, height=480, source=str(tmp_path / "a.jpg"))
+    run_settings = dict.fromkeys(("weights", "every", "seconds", "tile")) | {"zones": {}}
+    with ResultsFolder.open("heads", run_settings, tmp_path / "run", [Files("points")]) as run:
+        run.write(result)
+    points = tmp_path / "run/points/a.csv"
+    points.write_text(points.read_text().rpartition(",")[0])
+    if damage == "gone":
+        points.unlink()
+    again = ResultsFolder.open("heads", run_settings, tmp_path / "run", [Files("points")], resume=True)
+    with pytest.raises(InputError, match=r"a\.csv: its points cannot be read .*take its row out of counts\.csv"), again:
+        pass
 
 
 def test_a_notebook_shows_the_annotated_picture_and_the_numbers() -> None:

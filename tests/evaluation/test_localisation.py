@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gbdgc.evaluation import Row, box_free_radius, localisation, match_points
-from gbdgc.evaluation.localisation import match_all
+from gbdgc.evaluation.localisation import match_all, people_near, share_near_heads
 from gbdgc.evaluation.table import cells
 
 
@@ -48,3 +48,14 @@ def test_a_label_that_is_not_a_number_is_no_head() -> None:
     assert match_all([[1, 1]], [[1, 1], [np.nan, 0]]) == dict.fromkeys(
         ("matched_4px", "matched_8px", "matched_box_free"), 1
     )
+
+
+def test_people_counted_far_from_any_head_are_told_from_those_near_one() -> None:
+    cells = np.zeros((8, 10), dtype=np.float32)
+    cells[0, 0], cells[3, 4], cells[7, 9] = 1.0, 2.0, 4.0  # centres at (4, 4), (36, 28) and (76, 60)
+    assert people_near(cells, 8, [[4, 20], [36, 45]]) == 1.0  # 16 and 17 pixels away
+    assert people_near(cells, 8, [[76, 60], [30, 20], [np.nan, 0]]) == 6.0
+    assert people_near(cells, 8, np.empty((0, 2))) == 0.0
+    rows = [Row("a", 4, 6.0, 9, 9, near_16px=3.0), Row("b", 0, 2.0, 9, 9, near_16px=0.0), Row("old", 4, 4.0, 9, 9)]
+    assert share_near_heads(rows) == 3 / 8
+    assert share_near_heads(rows[2:]) is None

@@ -18,7 +18,7 @@ from gbdgc.counting.sources import Picture, Source
 from gbdgc.counting.trust import FAR, Trust
 from gbdgc.data.images import MAX_PIXELS, RGB
 from gbdgc.data.transforms import limit_side, resized
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, about
 from gbdgc.shipped import find_model
 
 _FINE_PIXELS = 16_000_000
@@ -27,6 +27,9 @@ _COARSE_STRIDE = 4  # above _FINE_PIXELS a result keeps its density at this stri
 _MOST_SCALE, _MOST_DESCRIPTOR_SIZE = 16, 4096
 _OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
 """What a model's file says of how its pictures are to be shown to it."""
+
+_TINY = np.zeros((1, 3, 32, 32), dtype=np.float32)
+"""A picture to learn from how many numbers an engine describes one by."""
 
 
 @dataclass(eq=False, repr=False)
@@ -39,7 +42,7 @@ class Counter:
     trust : the training cloud; results say how far their picture lies outside it.
     conformal : the calibration of intervals; results without it have none.
     max_side : pictures with a longer side are shrunk to it first, as in the model's training.
-    test_scale : pictures are scaled by this factor before counting, but not beyond ``max_side``.
+    test_scale : pictures, shrunk to ``max_side`` if need be, are scaled by this factor before counting.
     descriptor_size : the side to which pictures are resized to be judged by ``trust``.
     tile : pictures with a longer side are counted in overlapping windows of this side, in bounded memory.
     batch : pictures of one size that are counted together. More than 1 pays on graphics cards.
@@ -124,12 +127,14 @@ class Counter:
             for part in ("trust/", "conformal/")
         )
         settings: dict[str, Any] = {name: info[name] for name in _OWN_SETTINGS if name in info}
-        settings |= {
-            "batch": opened.batch,
-            "trust": Trust.from_arrays(trust) if trust else None,
-            "conformal": Conformal.from_arrays(conformal) if conformal else None,
-            "info": info,
-        }
+        settings |= {"batch": opened.batch, "info": info}
+        if trust:
+            with about(path, "trust"):
+                settings["trust"] = Trust.from_arrays(trust)
+                settings["trust"].check_fits(opened.describe(_TINY)[0])
+        if conformal:
+            with about(path, "intervals"):
+                settings["conformal"] = Conformal.from_arrays(conformal)
         return cls(opened, **(settings | options))
 
     @overload
@@ -193,7 +198,8 @@ class Counter:
         ]
         if self.conformal is None:
             return results
-        features = [features_of(each.count, each.novelty, width, height, self.max_side) for each in results]
+        seen_as = (width, height, self.max_side)
+        features = [features_of(each.count, each.novelty, *seen_as, each.domain) for each in results]
         spreads = map(self.conformal.spread, features)
         return [replace(result, spread=spread) for result, spread in zip(results, spreads, strict=True)]
 

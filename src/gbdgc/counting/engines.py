@@ -98,9 +98,8 @@ class TorchEngine:
         require("torch", "torch")
         from gbdgc.checkpoint import load_model
 
-        network, info, tensors = load_model(path)
-        description = Description(info, {name: tensor.numpy() for name, tensor in tensors.items()})
-        return cls(network, device=device, threads=threads, description=description)
+        network, info, arrays = load_model(path)
+        return cls(network, device=device, threads=threads, description=Description(info, arrays))
 
     def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return people per pixel (B, 1, H, W)."""
@@ -151,7 +150,7 @@ class OnnxEngine:
             available = ", ".join(runtime.get_available_providers())
             raise InputError(f"device {device!r}", f"this onnxruntime has no {provider}, only {available}")
         with _reading(path):
-            check_seal(path)
+            _check_seal(path)
             self.session = runtime.InferenceSession(str(path), options, providers=[provider])
             self.description = unpack(self.session.get_modelmeta().custom_metadata_map[DESCRIPTION_KEY])
 
@@ -183,7 +182,7 @@ class OpenVinoEngine:
         if place not in (known := [*core.available_devices, "AUTO"]):
             raise InputError(f"device {device!r}", f"OpenVINO finds only {', '.join(known)} here")
         with _reading(path):
-            check_seal(path)
+            _check_seal(path)
             model = core.read_model(path)
             self.description = unpack(model.get_rt_info(DESCRIPTION_KEY).astype(str))
             self.model = core.compile_model(model, place, options)
@@ -228,15 +227,19 @@ def sealed(content: bytes, suffix: str, beside: bytes = b"") -> bytes:
     return content + before + sha256(content + beside).hexdigest().encode() + after
 
 
-def check_seal(path: Path) -> None:
-    """Refuse a file that is not what was sealed; one without a seal, from before there were any, is taken as it is."""
+def seal_holds(path: Path) -> bool | None:
+    """Return whether a file matches its digest; None for an older file without one."""
     before, after = _SEALS[path.suffix.lower()]
     content, weights = path.read_bytes(), path.with_suffix(".bin")
     start = len(content) - len(before) - _DIGITS - len(after)
     if start < 0 or not content.startswith(before, start):
-        return
+        return None
     beside = weights.read_bytes() if path.suffix.lower() == ".xml" and weights.exists() else b""
-    if content != sealed(content[:start], path.suffix.lower(), beside):
+    return content == sealed(content[:start], path.suffix.lower(), beside)
+
+
+def _check_seal(path: Path) -> None:
+    if seal_holds(path) is False:
         reason = "damaged: its content does not match its digest"
         raise InputError(path, reason, "export it again with: gbdgc export WEIGHTS")
 
@@ -254,7 +257,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import a runtime, or say which extra brings it."""
+    """Import a runtime, or name the extra that installs it."""
     # Both send usage data to their vendors unless this is disabled before the import: OpenVINO through a separate
     # package that it does not need, onnxruntime from its native code.
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]

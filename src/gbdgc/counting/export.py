@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gbdgc.checkpoint import load_model, model_file
 from gbdgc.counting.counter import Counter
-from gbdgc.counting.engines import EXPORT_SUFFIXES, Engine, TorchEngine, exported_for, pack
+from gbdgc.counting.engines import EXPORT_SUFFIXES, Engine, TorchEngine, exported_for, pack, seal_holds
 from gbdgc.counting.graph import WRITERS, scale_density, write_graph
 from gbdgc.counting.rounding import in_8_bits
 from gbdgc.counting.tiling import TILE, count_cells, stack
@@ -25,7 +25,7 @@ from gbdgc.files import folder_beside
 from gbdgc.models import Network
 from gbdgc.models.weights import cache_folder
 
-_FORMAT = 3
+_FORMAT = 4
 """Part of the names of cached exports; increase it when the graph changes."""
 _KEPT_EXPORTS = 16
 _DRAWN, DRAWN_CHECKED = 20, 4
@@ -62,8 +62,8 @@ def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None 
     engine = exported_for(out)
     if engine is None:
         raise InputError(str(out), f"exported files end in {' or '.join(EXPORT_SUFFIXES.values())}")
-    network, info, tensors = load_model(weights)
-    description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
+    network, info, arrays = load_model(weights)
+    description = pack(info, arrays)
     write = WRITERS[engine]
     with folder_beside(out) as folder:
         graph = write_graph(network, folder / "graph.onnx")
@@ -89,33 +89,32 @@ def export_to_cache(weights: Path, engine: str, *, int8: bool = False) -> Path:
     with as_input_error(OSError, file, "cannot be read ({error})", "name a run's folder or a model file"):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
     path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{'-int8' if int8 else ''}{EXPORT_SUFFIXES[engine]}"
+    if path.exists() and not seal_holds(path):  # nobody but us writes there: it is not as we wrote it
+        _log.warning("%s: damaged; exporting the model again", path)
+        path.unlink(missing_ok=True)
     if not path.exists():
         _log.info("%s: exporting for %s, once", weights, engine)
         export(weights, path, calibration=drawn_scenes() if int8 else None)
-        if int8:
-            _refuse_drift(weights, path)
-        _forget_oldest(path.parent)
+        # On scenes that it was not calibrated on.
+        if (
+            int8
+            and (drift := measure_drift(weights, path, drawn_scenes(DRAWN_CHECKED, first=_DRAWN))).relative > MAX_DRIFT
+        ):
+            _delete(path)
+            reason = f"in 8 bits its counts of drawn scenes drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}"
+            advice = "export it with pictures like those to be counted: gbdgc export --int8 --calibrate DIR"
+            raise InputError(str(weights), reason, advice)
+        # Only the newest exports are kept; older ones are recreated when needed.
+        exports = [each for each in path.parent.iterdir() if exported_for(each)]
+        with suppress(FileNotFoundError):  # another process may be at it too
+            for old in sorted(exports, key=lambda each: -each.stat().st_mtime)[_KEPT_EXPORTS:]:
+                _delete(old)
     return path
 
 
-def _refuse_drift(weights: Path, path: Path) -> None:
-    """Delete an export whose counts drift on drawn scenes that it was not calibrated on."""
-    drift = measure_drift(weights, path, drawn_scenes(DRAWN_CHECKED, first=_DRAWN))
-    if drift.relative > MAX_DRIFT:
-        path.unlink()
-        path.with_suffix(".bin").unlink(missing_ok=True)
-        reason = f"in 8 bits its counts of drawn scenes drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}"
-        advice = "export it with pictures like those to be counted: gbdgc export --int8 --calibrate DIR"
-        raise InputError(str(weights), reason, advice)
-
-
-def _forget_oldest(folder: Path) -> None:
-    """Keep only the newest exports; older ones are recreated when needed."""
-    exports = [path for path in folder.iterdir() if exported_for(path)]
-    with suppress(FileNotFoundError):  # another process may be at it too
-        for path in sorted(exports, key=lambda path: -path.stat().st_mtime)[_KEPT_EXPORTS:]:
-            path.unlink()
-            path.with_suffix(".bin").unlink(missing_ok=True)  # OpenVINO's weights
+def _delete(export: Path) -> None:
+    export.unlink()
+    export.with_suffix(".bin").unlink(missing_ok=True)  # OpenVINO's weights
 
 
 def drawn_scenes(count: int | None = None, first: int = 0) -> list[RGB]:

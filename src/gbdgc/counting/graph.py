@@ -86,7 +86,32 @@ def write_graph(network: Network, path: Path) -> Path:
         # not for the products that give them.
         optimizer.optimize_ir(program.model, input_size_limit=_FOLDED, output_size_limit=_FOLDED)
         program.save(path, external_data=False)
+    _strip_zero_borders(path)
     return path
+
+
+def _strip_zero_borders(graph: Path) -> None:
+    """Replace kernels that begin with a row and a column of zeros by smaller ones under asymmetric padding.
+
+    Torch pads both sides alike, so the network adds these zeros to get "same" padding at stride 2. Graphs can pad one
+    side alone, and runtimes have fast code for 3 x 3 and 5 x 5, but none for 4 x 4 and 6 x 6.
+    """
+    onnx = require("onnx", "export")
+    model = onnx.load(graph)
+    kernels = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in (node for node in model.graph.node if node.op_type == "Conv" and node.input[1] in kernels):
+        kernel = onnx.numpy_helper.to_array(kernels[node.input[1]])
+        attributes = {attribute.name: attribute.ints for attribute in node.attribute}
+        top, left, bottom, right = attributes["pads"]
+        if min(top, left) < 1 or kernel[..., 0, :].any() or kernel[..., 0].any():
+            continue
+        smaller = np.ascontiguousarray(kernel[..., 1:, 1:])
+        kernels[node.input[1]].CopyFrom(onnx.numpy_helper.from_array(smaller, node.input[1]))
+        attributes["pads"][:] = [top - 1, left - 1, bottom, right]
+        if "kernel_shape" in attributes:
+            attributes["kernel_shape"][:] = smaller.shape[2:]
+    model.graph.ClearField("value_info")  # holds the former shapes; runtimes infer shapes anew
+    onnx.save(model, graph)
 
 
 def scale_density(graph: Path, factor: float) -> None:

@@ -14,7 +14,11 @@ CROWDING = ((2.0, "green"), (4.0, "yellow"), (5.0, "orange"), (math.inf, "red"))
 """Upper limits of crowding levels in people per square metre, as used in crowd safety: free, dense, full, dangerous."""
 
 _CELLS = 512  # along the longer side: finer cells would not change an area
-_FARTHEST = 100_000
+_NEAREST, _FARTHEST = 0.001, 100_000
+_SMALLEST, _FLATTEST = 0.001, 1e-6
+"""A patch's extent, in pixels or as a share of the picture, and the bend of its corners as a share of that squared:
+with less, rounding errors would decide on the area of everything else."""
+_LARGEST_CELL = 1e12
 _NEXT_STEP = (
     "give four corners in order around a patch of ground, and in metres the two sides of a rectangle, or four sides in "
     "order and the diagonal from the first corner to the third"
@@ -28,12 +32,14 @@ def crowding(per_m2: float) -> str:
 
 def check_ground(corners: Floats, metres: ArrayLike) -> tuple[float, ...]:
     """Return the distances between four corners, or say why no ground can be made of them."""
-    with as_input_error((TypeError, ValueError), "the ground", "its metres are not a list of numbers", _NEXT_STEP):
+    no_numbers = (TypeError, ValueError, OverflowError)
+    with as_input_error(no_numbers, "the ground", "its metres are not a list of numbers", _NEXT_STEP):
         distances = tuple(float(value) for value in np.asarray(metres, dtype=np.float64))
     if len(corners) != 4 or len(distances) not in (2, 5):
         raise InputError("the ground", f"{len(corners)} corners and {len(distances)} distances", _NEXT_STEP)
-    if not all(0 < distance <= _FARTHEST for distance in distances):
-        raise InputError("the ground", f"a distance must be over 0 and at most {_FARTHEST:,} metres", _NEXT_STEP)
+    if not all(_NEAREST <= distance <= _FARTHEST for distance in distances):
+        limits = f"a distance must be at least {_NEAREST:g} and at most {_FARTHEST:,} metres"
+        raise InputError("the ground", limits, _NEXT_STEP)
     if not _is_convex(corners):
         raise InputError("the ground", "its corners do not go around a convex patch", "give them in order around it")
     if not _is_convex(measured_corners(distances)):
@@ -62,11 +68,12 @@ def square_metres(width: int, height: int, corners: Floats, metres: Sequence[flo
     x, y = (np.minimum(np.arange(-(-side // stride) + 1) * stride, side) for side in (width, height))
     grid = np.stack([*np.meshgrid(x - middle[0], y - middle[1]), np.ones((len(y), len(x)))])
     *place, depth = np.tensordot(to_ground, grid, axes=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         on_ground = np.where(depth > 0, np.stack(place) / depth, np.nan)
-    falling = on_ground[:, 1:, 1:] - on_ground[:, :-1, :-1]
-    rising = on_ground[:, :-1, 1:] - on_ground[:, 1:, :-1]
-    return (np.abs(falling[0] * rising[1] - falling[1] * rising[0]) / 2).astype(np.float32), stride
+        falling = on_ground[:, 1:, 1:] - on_ground[:, :-1, :-1]
+        rising = on_ground[:, :-1, 1:] - on_ground[:, 1:, :-1]
+        area = np.abs(falling[0] * rising[1] - falling[1] * rising[0]) / 2
+    return np.minimum(area, _LARGEST_CELL).astype(np.float32), stride  # next to the horizon there is no end of it
 
 
 def _apex(base: float, left: float, right: float) -> tuple[float, float]:
@@ -79,8 +86,11 @@ def _apex(base: float, left: float, right: float) -> tuple[float, float]:
 
 def _is_convex(corners: Floats) -> bool:
     sides = np.roll(corners, -1, axis=0) - corners
-    turns = np.linalg.det(np.stack([sides, np.roll(sides, -1, axis=0)], axis=1))
-    return bool((turns > 0).all() or (turns < 0).all())
+    following = np.roll(sides, -1, axis=0)
+    turns = sides[:, 0] * following[:, 1] - sides[:, 1] * following[:, 0]
+    extent = float(np.ptp(corners, axis=0).max())
+    least = _FLATTEST * extent**2
+    return extent >= _SMALLEST and bool((turns > least).all() or (turns < -least).all())
 
 
 def _homography(source: Floats, target: Floats) -> Floats:

@@ -35,22 +35,28 @@ _DOT = (64, 255, 214)  # a colour that does not occur in the density palette
 
 @dataclass(frozen=True)
 class _Heat:
-    """A density made ready to be looked at: people per square of ``square`` pixels a side, smoothed, on a grid."""
+    """A density prepared for display: people per square of ``square`` pixels a side, smoothed, on a grid."""
 
     levels: NDArray[np.float32]
-    pixels: int
     square: int
+    covered: tuple[float, float]
+    """How many columns and rows of the grid the picture covers: the last of them may reach beyond it."""
 
     @property
     def peak(self) -> float:
         """The density of the brightest colour: at least 1, for an empty scene to look empty."""
         return max(1.0, float(self.levels.max()))
 
+    def shares(self, size: tuple[int, int], peak: float) -> Image.Image:
+        """Return the places on the colour bar, 0 to 255, over a picture of this size."""
+        shares = on_colour_bar(self.levels / np.float32(peak))
+        return shares.resize(size, Image.Resampling.BICUBIC, box=(0, 0, *self.covered))
+
 
 def blend(result: "Result", alpha: float, peak: float | None = None, *, points: bool = False) -> Image.Image:
     """Return the picture under its density in colour, with a dot for each head where asked for."""
     heat = _heat(result)
-    picture = _colour_over(_picture(result, min_side=1), heat, result, alpha, peak or heat.peak)
+    picture = _colour_over(_picture(result, min_side=1), heat, alpha, peak or heat.peak)
     if points:
         _draw_points(picture, result)
     return picture
@@ -62,7 +68,7 @@ def annotate(
     """Return the picture under its density, dots and zones, above a footer with the number and the colour bar."""
     heat = _heat(result)
     peak = peak or heat.peak
-    picture = _colour_over(_picture(result, MIN_SIDE), heat, result, alpha, peak)
+    picture = _colour_over(_picture(result, MIN_SIDE), heat, alpha, peak)
     width = max(picture.width, MIN_WIDTH)
     unit = _unit(width)
     if points:
@@ -94,11 +100,8 @@ class Layer(NamedTuple):
 def layer(result: "Result") -> Layer:
     """Return the density in colour; stretched over the picture it looks as `blend` would have it."""
     heat = _heat(result)
-    # Cells at the border reach beyond the picture: cut there, or all would be stretched to fit.
-    size = max(1, round(result.width / heat.pixels)), max(1, round(result.height / heat.pixels))
-    covered = (0, 0, result.width / heat.pixels, result.height / heat.pixels)
-    shares = _shares(heat.levels / np.float32(heat.peak)).resize(size, Image.Resampling.BICUBIC, box=covered)
-    return Layer(_clear_coloured(shares), heat.peak, heat.square)
+    across, down = (max(1, round(cells)) for cells in heat.covered)
+    return Layer(_clear_coloured(heat.shares((across, down), heat.peak)), heat.peak, heat.square)
 
 
 def colour_bar() -> Image.Image:
@@ -143,19 +146,18 @@ def _heat(result: "Result") -> _Heat:
     step = max(1, round(square / 6 / result.stride))
     pixels = step * result.stride
     smooth = gaussian_filter(sum_cells(result.cells, step), square / math.sqrt(2 * math.pi) / pixels)
-    return _Heat(smooth * np.float32((square / pixels) ** 2), pixels, square)
+    covered = result.width / pixels, result.height / pixels
+    return _Heat(smooth * np.float32((square / pixels) ** 2), square, covered)
 
 
-def _colour_over(picture: Image.Image, heat: _Heat, result: "Result", alpha: float, peak: float) -> Image.Image:
-    """Lay the colours over the picture, which pales as they gain, so that its own colours are not taken for them."""
-    shares = _shares(heat.levels / np.float32(peak))
-    covered = (0, 0, result.width / heat.pixels, result.height / heat.pixels)
+def _colour_over(picture: Image.Image, heat: _Heat, alpha: float, peak: float) -> Image.Image:
+    """Lay the colours over the picture, which is paler the more opaque they are, so that the two are not confused."""
     alpha = min(max(alpha, 0.0), 1.0)
     paler = Image.blend(picture, picture.convert("L").convert("RGB"), 0.75 * alpha)
-    return _coloured(shares.resize(picture.size, Image.Resampling.BICUBIC, box=covered), paler, alpha)
+    return _coloured(heat.shares(picture.size, peak), paler, alpha)
 
 
-def _shares(levels: NDArray[np.float32]) -> Image.Image:
+def on_colour_bar(levels: NDArray[np.float32]) -> Image.Image:
     """Return places on the colour bar, 0 to 255, of densities between 0 and 1.
 
     By the square root: a crowd is a hundred times as dense at the far end of a street as at the near one, and both
@@ -166,17 +168,18 @@ def _shares(levels: NDArray[np.float32]) -> Image.Image:
 
 def _coloured(shares: Image.Image, ground: Image.Image, alpha: float) -> Image.Image:
     """Return the colours over the ground."""
-    return Image.composite(_colours(shares), ground, shares.point(_opacity(alpha)))
+    return Image.composite(in_colours(shares), ground, shares.point(_opacity(alpha)))
 
 
 def _clear_coloured(shares: Image.Image) -> Image.Image:
     """Return the colours over nothing."""
-    colours = _colours(shares)
+    colours = in_colours(shares)
     colours.putalpha(shares.point(_opacity(1)))
     return colours
 
 
-def _colours(shares: Image.Image) -> Image.Image:
+def in_colours(shares: Image.Image) -> Image.Image:
+    """Return the colours of the palette at places on the colour bar."""
     colours = shares.copy()
     colours.putpalette(density_palette())
     return colours.convert("RGB")
@@ -212,11 +215,11 @@ def _draw_footer(
     draw.multiline_text((end + 9 * unit, middle + 1 * unit), lines, _DIM, font, anchor="lm", spacing=5 * unit)
     if result.time is not None:
         end += 9 * unit + draw.multiline_textbbox((0, 0), lines, font)[2]
-        moment = [clock(result.time)]
+        moment = clock(result.time)
         if smoothed and result.smoothed is not None:
-            moment.append(f"smoothed {result.smoothed:,.0f}")
+            moment += f"\nsmoothed {result.smoothed:,.0f}"
         place = end + 24 * unit, middle + 1 * unit
-        draw.multiline_text(place, "\n".join(moment), _DIM, _font(12.5 * unit), anchor="lm", spacing=5 * unit)
+        draw.multiline_text(place, moment, _DIM, _font(12.5 * unit), anchor="lm", spacing=5 * unit)
 
     length, thickness = round(200 * unit), round(9 * unit)
     left, bar_top = round(whole.width - margin) - length, round(top + 29 * unit)

@@ -113,7 +113,7 @@ def count_sources(
     read = partial(_read, max_pixels=counter.max_pixels)
     with closing(prefetch(read, sources, workers=int((number or 0) > 1), ahead=1)) as opened:
         for each in opened:
-            if not isinstance(each, _Opened) or (waiting and not waiting[0].is_like(each)):
+            if not isinstance(each, _Opened) or (waiting and waiting[0].shape != each.shape):
                 yield from _count_pictures(counter, waiting, zones, check)
                 waiting = []
             if isinstance(each, Failure):
@@ -136,8 +136,10 @@ class _Opened(NamedTuple):
     name: str | None
     size: tuple[int, int] | None = None
 
-    def is_like(self, other: "_Opened") -> bool:
-        return self.image.shape == other.image.shape and self.size == other.size
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What pictures that are counted together have in common."""
+        return self.image.shape, self.size
 
 
 def _read(source: Source | Picture | Decoded, max_pixels: int) -> "_Opened | Source | Failure":

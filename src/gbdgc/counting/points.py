@@ -54,7 +54,7 @@ def find_points(cells: NDArray[np.float32], stride: int, width: int, height: int
 
 
 def _take_people(people: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """Return the peaks that one person each was taken out of the density at, in cells."""
+    """Return the peaks, in cells, at each of which one person was taken out of the density."""
     from scipy.ndimage import gaussian_filter
 
     left = np.pad(people, _FAR)

@@ -199,31 +199,27 @@ class Result:
         """
         path = Path(path)
         suffix = path.suffix.lower()
-        if suffix in PICTURE_SUFFIXES:
-            # Level 1: three times as fast as Pillow's default, for files a few per cent larger.
-            options = {"compress_level": 1} if suffix == ".png" else {"quality": 90}
-            picture = annotate(self, alpha, points=points)
-            with atomic_write(path) as file:
+        if suffix not in PICTURE_SUFFIXES | {".npy", ".npz", ".csv", ".json"}:
+            raise InputError(path, f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz, .csv or .json")
+        with atomic_write(path, "w" if suffix in {".csv", ".json"} else "wb") as file:
+            if suffix in PICTURE_SUFFIXES:
+                # Level 1: three times as fast as Pillow's default, for files a few per cent larger.
+                options = {"compress_level": 1} if suffix == ".png" else {"quality": 90}
+                picture = annotate(self, alpha, points=points)
                 picture.save(file, format=Image.registered_extensions()[suffix], **options)
-        elif suffix == ".npy":
-            header = {"descr": "<f4", "fortran_order": False, "shape": (self.height, self.width)}
-            with atomic_write(path) as file:
+            elif suffix == ".npy":
+                header = {"descr": "<f4", "fortran_order": False, "shape": (self.height, self.width)}
                 np.lib.format.write_array_header_1_0(file, header)
                 for _, strip in self._density_strips():
                     file.write(strip.astype("<f4", copy=False).tobytes())
-        elif suffix == ".npz":
-            with atomic_write(path) as file:
+            elif suffix == ".npz":
                 shape: dict[str, Any] = {"stride": self.stride, "width": self.width, "height": self.height}
                 np.savez_compressed(file, cells=self.cells, count=self.count, **shape)
-        elif suffix == ".json":
-            with atomic_write(path, "w") as file:
+            elif suffix == ".json":
                 file.write(self.to_json(points=points) + "\n")
-        elif suffix == ".csv":
-            with atomic_write(path, "w") as file:
+            else:
                 file.write("x,y,confidence\n")
                 np.savetxt(file, self.points, fmt=["%.1f", "%.1f", "%.3f"], delimiter=",")
-        else:
-            raise InputError(path, f"cannot save as '{suffix}'", "choose .png, .jpg, .webp, .npy, .npz, .csv or .json")
         return path
 
     def to_dict(self, *, points: bool = False) -> dict[str, Any]:

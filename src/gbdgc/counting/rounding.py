@@ -148,7 +148,7 @@ def _channel_means(
 
 
 def _leading_to(nodes: Sequence[Any], tensor: str) -> set[str]:
-    """Return the names of the nodes that a tensor is computed by."""
+    """Return the names of the nodes that compute a tensor."""
     made_by = {output: node for node in nodes for output in node.output}
     found: set[str] = set()
     pending = [tensor]

@@ -117,10 +117,8 @@ class ResultsFolder:
 
     Attributes
     ----------
-    done : set of str
-        The sources that have been counted completely.
-    begun : dict
-        The counts so far of each video that has not.
+    done : the sources that have been counted completely.
+    begun : the counts so far of each video that has not.
     """
 
     def __init__(self, folder: Path, zones: Sequence[Zone] = (), sinks: Sequence[Sink] = ()) -> None:
@@ -138,12 +136,14 @@ class ResultsFolder:
         rows = self._counts.recover()
         finished = {row["source"] for row in self._videos.recover()}
         self.begun: defaultdict[str, list[Moment]] = defaultdict(list)
-        for row in rows:
-            if row["time"] and row["source"] not in finished:
-                self.begun[row["source"]].append(Moment(float(row["time"]), float(row["count"])))
-            for made in (Path(row[kind]) for kind in FILES if row[kind]):
-                # The stem in overlays/STEM.jpg, or in density/STEM/000001.npz.
-                self._taken.add(made.parts[1].removesuffix(made.suffix).casefold())
+        damaged = (ValueError, IndexError)
+        with as_input_error(damaged, folder / COUNTS, "not the counts of a run ({error})", "choose another folder"):
+            for row in rows:
+                if row["time"] and row["source"] not in finished:
+                    self.begun[row["source"]].append(Moment(float(row["time"]), float(row["count"])))
+                for made in (Path(row[kind]) for kind in FILES if row[kind]):
+                    # The stem in overlays/STEM.jpg, or in density/STEM/000001.npz.
+                    self._taken.add(made.parts[1].removesuffix(made.suffix).casefold())
         self.done = finished | {row["source"] for row in rows if not row["time"]}
 
     @classmethod
@@ -192,7 +192,7 @@ class ResultsFolder:
             if outcome.video is None or outcome.video is not self._video:
                 self._video, self._stem = outcome.video, self.name_for(outcome.source or "")
             made = {sink.kind: sink.write(self.folder, self._stem, outcome) for sink in self.sinks}
-            record = round_all(outcome.to_dict()) | dict.fromkeys(FILES) | made
+            record: Record = rounded(outcome.to_dict()) | dict.fromkeys(FILES) | made
             self._counts.append(flat(record))
             self.counted += 1
             return record
@@ -203,7 +203,7 @@ class ResultsFolder:
         else:
             facts = {name: getattr(outcome, name) for name in ("source", "frames", "seconds", "dropped", "highest")}
             facts["mean"] = outcome.total / outcome.frames if outcome.frames else None
-            self._videos.append(round_all(facts))
+            self._videos.append(rounded(facts))
         return None
 
     def write_coco(self) -> None:
@@ -218,8 +218,10 @@ class ResultsFolder:
         pictures = []
         for row in rows:
             name = os.path.relpath(row["source"], root).replace(os.sep, "/")
-            heads = csv_rows((self.folder / row["points"]).read_text(encoding="utf-8"))[1:]
-            points = np.array(heads, dtype=float).reshape(-1, 3)
+            file, advice = self.folder / row["points"], f"take its row out of {COUNTS}, then resume the run"
+            with as_input_error((OSError, ValueError), file, "its points cannot be read ({error})", advice):
+                heads = csv_rows(file.read_text(encoding="utf-8"))[1:]
+                points = np.array(heads, dtype=float).reshape(-1, 3)
             pictures.append(coco.CocoImage(name, int(row["width"]), int(row["height"]), points))
         with atomic_write(self.folder / HEADS, "w") as file:
             json.dump(coco.document(pictures), file)
@@ -265,14 +267,10 @@ def flat(record: Record) -> Record:
     return record | numbers | {"warnings": "; ".join(record["warnings"])}
 
 
-def round_all(record: Mapping[str, Any]) -> Record:
-    """Round to what a count can mean, for people to read."""
-    return {name: _rounded(value) for name, value in record.items()}
-
-
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
+    """Round all numbers to what a count can mean, for people to read."""
     if isinstance(value, dict):
-        return round_all(value)
+        return {name: rounded(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [rounded(each) for each in value]
     return round(value, 3) + 0.0 if isinstance(value, float) else value

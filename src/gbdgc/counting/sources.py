@@ -41,7 +41,7 @@ class Source:
 def find_sources(
     arguments: Iterable[str], *, recursive: bool = False, listed: BufferedReader | None = None
 ) -> Iterator[Source]:
-    """Yield the sources that the arguments stand for, each once; one that does not exist is yielded with its problem.
+    """Yield the sources that the arguments stand for, each once; a missing one is yielded with its problem.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _is_countable(path: Path) -> bool:
 
 
 def _did_you_mean(path: Path) -> str:
-    """Name what is there and nearly called so."""
+    """Suggest an existing name that is similar."""
     near: list[str] = []
     with suppress(OSError):
         near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1)

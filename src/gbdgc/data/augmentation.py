@@ -13,10 +13,11 @@ from gbdgc.errors import InputError
 _BLUR_SIGMA = (0.3, 2.0)
 _NOISE_SIGMA = (2.0, 15.0)
 _GAMMA = (0.5, 1.8)
+_SHADE = (0.2, 1.6)
 _JPEG_QUALITY = (15, 60)
 _NATIVE_SCALE = (0.8, 1.25)
 _JITTER = ("brightness", "contrast", "saturation", "hue")
-_DISTORTIONS = ("grey", "gamma", "blur", "noise", "jpeg")
+_DISTORTIONS = ("grey", "gamma", "shade", "blur", "noise", "jpeg")
 _PROBABILITIES = ("focus", "mosaic", "flip", *_DISTORTIONS)
 
 
@@ -26,8 +27,8 @@ class Augmentation:
 
     ``scale`` is the range of the scale factor, sampled log-uniformly. These are probabilities: ``focus`` (the crop is
     placed around one of the heads, not anywhere), ``mosaic`` (it consists of four pieces at half the scale),
-    ``flip``, ``grey``, ``gamma``, ``blur``, ``noise`` and ``jpeg``. The others are the strengths of
-    `transforms.colour_jitter`.
+    ``flip``, ``grey``, ``gamma``, ``shade`` (light that changes across the crop, as by night or against the sun),
+    ``blur``, ``noise`` and ``jpeg``. The others are the strengths of `transforms.colour_jitter`.
     """
 
     crop: int = 320
@@ -41,6 +42,7 @@ class Augmentation:
     hue: float = 0.0
     grey: float = 0.0
     gamma: float = 0.0
+    shade: float = 0.0
     blur: float = 0.0
     noise: float = 0.0
     jpeg: float = 0.0
@@ -81,6 +83,9 @@ class Augmentation:
             image = transforms.grey(image)
         if self.gamma and random.random() < self.gamma:
             image = transforms.gamma(image, math.exp(random.uniform(math.log(_GAMMA[0]), math.log(_GAMMA[1]))))
+        if self.shade and random.random() < self.shade:
+            near, far = (math.exp(random.uniform(math.log(_SHADE[0]), math.log(_SHADE[1]))) for _ in range(2))
+            image = transforms.shade(image, random.uniform(0, math.pi), near, far)
         if random.random() < self.blur:
             image = transforms.blur(image, random.uniform(*_BLUR_SIGMA))
         if random.random() < self.noise:

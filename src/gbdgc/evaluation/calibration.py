@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from gbdgc import checkpoint
 from gbdgc.counting.conformal import COVERAGE, Conformal, features_of
@@ -16,8 +17,7 @@ from gbdgc.evaluation.table import Row
 def calibrate(rows: Sequence[Row], max_side: int | None) -> Conformal:
     """Calibrate the intervals of a model on its counts of labelled pictures, shrunk to this longer side."""
     labelled = [row for row in rows if row.truth is not None]
-    features = [features_of(row.count, row.novelty, row.width, row.height, max_side) for row in labelled]
-    return Conformal.fit([row.truth or 0 for row in labelled], features)
+    return Conformal.fit([row.truth or 0 for row in labelled], [_features(row, max_side) for row in labelled])
 
 
 def save_calibrated(model: str | os.PathLike[str], out: Path, rows: Sequence[Row], max_side: int | None) -> Conformal:
@@ -32,8 +32,7 @@ def save_calibrated(model: str | os.PathLike[str], out: Path, rows: Sequence[Row
 
 def with_intervals(rows: Sequence[Row], conformal: Conformal, max_side: int | None) -> list[Row]:
     """Return the rows with the intervals that a calibration gives them."""
-    features = (features_of(row.count, row.novelty, row.width, row.height, max_side) for row in rows)
-    ends = [conformal.spread(x_F).around(row.count) for row, x_F in zip(rows, features, strict=True)]
+    ends = [conformal.spread(_features(row, max_side)).around(row.count) for row in rows]
     return [replace(row, low=low, high=high) for row, (low, high) in zip(rows, ends, strict=True)]
 
 
@@ -48,3 +47,7 @@ def coverage(rows: Sequence[Row]) -> dict[str, float] | None:
     truth, low, high = np.array(ends, dtype=np.float64).T
     inside = (low <= truth) & (truth <= high)
     return {"share": float(inside.mean()), "width": float(np.median((high + 1) / (low + 1)))}
+
+
+def _features(row: Row, max_side: int | None) -> NDArray[np.float64]:
+    return features_of(row.count, row.novelty, row.width, row.height, max_side, row.domain)

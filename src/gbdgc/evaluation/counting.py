@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 from gbdgc.counting import Counter, Failure, Result, count_sources
 from gbdgc.counting.engines import TorchEngine
 from gbdgc.data import Dataset, Sample
-from gbdgc.evaluation.localisation import match_all
+from gbdgc.evaluation.localisation import match_all, people_near
 from gbdgc.evaluation.table import Row
 from gbdgc.models import Network
 
@@ -30,8 +30,10 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
         else:
             low, high = outcome.interval or (None, None)
             matches: dict[str, int] = {}
+            near = None
             if sample.points is not None:
                 matches = {"points": len(outcome.points)} | match_all(outcome.points[:, :2], sample.points)
+                near = people_near(outcome.cells, outcome.stride, sample.points)
             yield Row(
                 id=sample.id,
                 truth=sample.count,
@@ -45,6 +47,7 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
                 low=low,
                 high=high,
                 tags=sample.tags,
+                near_16px=near,
                 **matches,
             )
 

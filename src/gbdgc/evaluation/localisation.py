@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gbdgc.evaluation.table import MATCHED, Row
 
+NEAR = 16.0
+"""Pixels around a labelled head within which density lies on people."""
 _SHARE = 0.5
 _NEIGHBOURS = 3
 
@@ -47,10 +49,22 @@ def box_free_radius(heads: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(_SHARE * np.mean(KDTree(heads).query(heads, k=nearest)[0], axis=1))
 
 
+def people_near(cells: NDArray[np.float32], stride: int, heads: ArrayLike) -> float:
+    """Return the people counted within `NEAR` pixels of a labelled head, by the centres of the cells."""
+    from scipy.spatial import KDTree
+
+    heads = _known(heads)
+    row, column = np.nonzero(cells)
+    if not len(heads) or not len(row):
+        return 0.0
+    centres = stride * (np.stack([column, row], axis=1) + 0.5)
+    near = KDTree(heads).query(centres)[0] <= NEAR
+    return float(cells[row, column][near].sum(dtype=np.float64))
+
+
 def match_all(points: ArrayLike, heads: ArrayLike) -> dict[str, int]:
     """Return the number of matches at 4 and 8 pixels and within `box_free_radius`, by the names of a row's fields."""
-    heads = np.asarray(heads)
-    heads = heads[np.isfinite(heads).all(axis=1)]
+    heads = _known(heads)
     radii: tuple[float | NDArray[np.float64], ...] = (4.0, 8.0, box_free_radius(heads))
     return {name: match_points(points, heads, radius) for name, radius in zip(MATCHED, radii, strict=True)}
 
@@ -73,3 +87,16 @@ def localisation(rows: Sequence[Row]) -> dict[str, dict[str, float | None]] | No
             "f1": 2 * matched / (found + there) if found + there else None,
         }
     return scores
+
+
+def share_near_heads(rows: Sequence[Row]) -> float | None:
+    """Return the share of all people counted that lies within `NEAR` pixels of a labelled head; None without points."""
+    counted = [(row.near_16px, row.count) for row in rows if row.near_16px is not None]
+    total = sum(count for _, count in counted)
+    return sum(near for near, _ in counted) / total if total > 0 else None
+
+
+def _known(heads: ArrayLike) -> NDArray[np.float64]:
+    """Return the heads without those whose label is not a number."""
+    heads = np.asarray(heads, dtype=np.float64).reshape(-1, 2)
+    return heads[np.isfinite(heads).all(axis=1)]

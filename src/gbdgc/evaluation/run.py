@@ -16,7 +16,7 @@ from gbdgc.errors import InputError, UsageError
 from gbdgc.evaluation.calibration import coverage
 from gbdgc.evaluation.counting import WHOLE, Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
-from gbdgc.evaluation.localisation import localisation
+from gbdgc.evaluation.localisation import localisation, share_near_heads
 from gbdgc.evaluation.metrics import Summary, compare, doubt, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, cells, read_table, table_columns, tag_names
 from gbdgc.files import write_json
@@ -100,18 +100,10 @@ def evaluate(
     ) as run:
         folder = run.path
         rows, unreadable = _count_all(counter, {name: dataset for name, (dataset, _) in datasets.items()}, folder)
-    summary: Summary = {
-        "weights": settings["weights"],
-        "selection": SELECTION.get(str(counter.info.get("selection")), "unknown"),
-        "intervals": f"95 %, percentile bootstrap over pictures, {DRAWS} resamples, seed 0",
-        "max_side": counter.max_side,
-        "tile": counter.tile,
-        "engine": counter.engine.name,
-        "data": {},
-    }
+    by_dataset: dict[str, Summary] = {}
     for name, (dataset, chosen) in datasets.items():
         own = [row for row in rows if row.data == name]
-        summary["data"][name] = {
+        by_dataset[name] = {
             "path": settings["data"][name],
             "format": dataset.format,
             "split": chosen,
@@ -119,11 +111,19 @@ def evaluate(
             "unreadable": sum(each.data == name for each in unreadable),
             **full_summary(own),
             "localisation": localisation(own),
+            "near_heads": share_near_heads(own),
             "coverage": coverage(own),
             "doubt": doubt(own),
         }
         if others is not None:
-            summary["data"][name]["against"] = compare(own, others)
+            by_dataset[name]["against"] = compare(own, others)
+    summary: Summary = {
+        "weights": settings["weights"],
+        "selection": SELECTION.get(str(counter.info.get("selection")), "unknown"),
+        "intervals": f"95 %, percentile bootstrap over pictures, {DRAWS} resamples, seed 0",
+        **{name: settings[name] for name in ("max_side", "tile", "engine")},
+        "data": by_dataset,
+    }
     write_json(folder / "summary.json", summary)
     return Evaluation(folder, rows, unreadable, summary)
 
@@ -178,7 +178,7 @@ def _changed(file: Path, settings: dict[str, Any]) -> list[str]:
 
 
 def _count_all(counter: Counter, datasets: Mapping[str, Dataset], folder: Path) -> tuple[list[Row], list[Unreadable]]:
-    """Count what the table does not have yet, and list what cannot be counted."""
+    """Count the pictures that are not in the table yet, and list those that cannot be counted."""
     path = folder / PREDICTIONS
     table = Journal(path, table_columns(tag_names(sample.tags for dataset in datasets.values() for sample in dataset)))
     rows = read_table(path) if path.exists() else []

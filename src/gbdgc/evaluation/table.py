@@ -1,9 +1,10 @@
 """The per-image table: one row per picture, written as it is counted, and read back unchanged."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gbdgc.errors import InputError, as_input_error
 from gbdgc.runs import Journal
@@ -13,9 +14,15 @@ COLUMNS = ("data", "id", "truth", "count", "error", "width", "height", "millisec
 MATCHED = {"matched_4px": "4 px", "matched_8px": "8 px", "matched_box_free": "box-free"}
 """Columns of matches between points and labelled heads, and the names of their tolerances."""
 LOCALISATION = ("points", *MATCHED)
+_NEAR = "near_16px"
 ENDS = ("low", "high")
 """Tables of earlier versions have neither of these."""
 _TAG = "tag_"
+_OPTIONAL: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("truth", "domain", *LOCALISATION), int),
+    **dict.fromkeys(("milliseconds", "novelty", *ENDS, _NEAR), float),
+}
+"""What reads the cells that may be empty."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,8 @@ class Row:
     matched_4px: int | None = None
     matched_8px: int | None = None
     matched_box_free: int | None = None
+    near_16px: float | None = None
+    """The people counted within 16 pixels of a labelled head."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -58,17 +67,17 @@ class Row:
 
 def table_columns(tags: Sequence[str]) -> list[str]:
     """Return the columns of the table of pictures with these tags."""
-    return [*COLUMNS, *ENDS, *LOCALISATION, *(_TAG + tag for tag in tags)]
+    return [*COLUMNS, *ENDS, *LOCALISATION, _NEAR, *(_TAG + tag for tag in tags)]
 
 
 def cells(row: Row) -> dict[str, object]:
-    """Return a row as the table has it."""
-    values = {name: getattr(row, name) for name in (*COLUMNS, *ENDS, *LOCALISATION)}
+    """Return the cells of a row by column."""
+    values = {name: getattr(row, name) for name in (*COLUMNS, *ENDS, *LOCALISATION, _NEAR)}
     return values | {_TAG + tag: value for tag, value in row.tags.items()}
 
 
 def tag_names(rows: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the tags that occur, in the order of the alphabet."""
+    """Return the tags that occur, in alphabetical order."""
     return sorted({name for tags in rows for name in tags})
 
 
@@ -93,18 +102,7 @@ def read_table(path: str | os.PathLike[str]) -> list[Row]:
 
 
 def _from_strings(line: Mapping[str, str]) -> Row:
-    return Row(
-        data=line["data"],
-        id=line["id"],
-        truth=int(line["truth"]) if line["truth"] else None,
-        count=float(line["count"]),
-        width=int(line["width"]),
-        height=int(line["height"]),
-        milliseconds=float(line["milliseconds"]) if line["milliseconds"] else None,
-        domain=int(line["domain"]) if line["domain"] else None,
-        novelty=float(line["novelty"]) if line["novelty"] else None,
-        low=float(line["low"]) if line.get("low") else None,
-        high=float(line["high"]) if line.get("high") else None,
-        tags={name.removeprefix(_TAG): value for name, value in line.items() if name.startswith(_TAG) and value},
-        **{name: int(line[name]) for name in LOCALISATION if line.get(name)},
-    )
+    required = {"count": float(line["count"]), "width": int(line["width"]), "height": int(line["height"])}
+    given = {name: kind(line[name]) for name, kind in _OPTIONAL.items() if line.get(name)}
+    tags = {name.removeprefix(_TAG): value for name, value in line.items() if name.startswith(_TAG) and value}
+    return Row(**({"truth": None} | required | given), id=line["id"], data=line["data"], tags=tags)

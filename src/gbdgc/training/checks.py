@@ -10,7 +10,7 @@ from gbdgc.runs import package_version
 
 
 def check_settings(config: Config) -> None:
-    """Refuse what could only fail later, or quietly do something else."""
+    """Refuse settings that would fail later, or silently do something else."""
     data, train, discovery = config.data, config.train, config.discovery
     for place in data.source:
         if not Path(place).exists():

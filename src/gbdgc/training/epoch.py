@@ -21,7 +21,6 @@ from gbdgc.domains import stability
 from gbdgc.errors import GbdgcWarning
 from gbdgc.evaluation import Row, count_dataset, doubt, summarise, unbiased_gain
 from gbdgc.models import Network
-from gbdgc.runs import TrainingRun
 from gbdgc.training.state import TrainState, choose_partition, source_shares
 from gbdgc.training.step import backward, gather
 
@@ -65,14 +64,13 @@ def discover(state: TrainState) -> None:
     if state.partition is None:
         return
     ids, z_ND = descriptors(state)
-    previous = [state.labels[id] for id in ids] if state.labels else None
+    previous = list(state.source.labels.values()) or None
     labels = state.partition.fit(z_ND, state.source_names, previous_labels=previous).labels_
-    state.labels = dict(zip(ids, labels.tolist(), strict=True))
-    state.source.relabel(state.labels)
+    state.source.relabel(dict(zip(ids, labels.tolist(), strict=True)))
     if not state.fabric.is_global_zero:
         return
     row = asdict(stability([labels] if previous is None else [previous, labels])[-1]) | {"epoch": state.epoch}
-    TrainingRun(state.folder).write_domains(state.epoch, state.labels, row)
+    state.run.write_domains(state.epoch, state.source.labels, row)
 
 
 def descriptors(state: TrainState) -> tuple[list[str], Descriptors]:
@@ -151,7 +149,7 @@ def fit(state: TrainState, report: Report) -> None:
 
 
 def watch_early(state: TrainState, counts_B: torch.Tensor, people_BHW: torch.Tensor) -> None:
-    """Within the first hundred steps, tell of a network that counts nobody, or the same whatever it sees."""
+    """After a hundred steps, warn of a network that counts nobody, or the same number for every picture."""
     if state.steps_done > _EARLY_STEPS:
         return
     state.early += zip(counts_B.tolist(), people_BHW.sum(dim=(1, 2)).tolist(), strict=True)
@@ -208,7 +206,7 @@ def keep_best(state: TrainState, summary: dict[str, Any]) -> None:
 
 
 def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
-    """Write the weights that count, with what is to be known of them."""
+    """Write the weights that are used for counting, with their description."""
     if not state.fabric.is_global_zero:
         return
     config = state.config
@@ -225,7 +223,7 @@ def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
         "validation": summary["validation"],
         "doubt": summary["doubt"],
     }
-    checkpoint.save_model(state.folder / "checkpoints" / name, state.counting_network, state.build, info, {})
+    checkpoint.save_model(state.run.checkpoints / name, state.counting_network, state.build, info, {})
 
 
 def finish_model(state: TrainState) -> None:
@@ -233,7 +231,7 @@ def finish_model(state: TrainState) -> None:
 
     So it can tell how far a new picture is from them.
     """
-    path = state.folder / "checkpoints" / checkpoint.BEST
+    path = state.run.best
     network, info, _ = checkpoint.load_model(path)
     # Where nothing was kept aside there is nothing to go by; and not again in a run that was stopped right here.
     if state.config.train.calibrate and info["validation"] and "gain" not in info:
@@ -241,7 +239,7 @@ def finish_model(state: TrainState) -> None:
         network.scale_density(info["gain"])
     z_ND = descriptor_pass(state, network.to(state.fabric.device), "encoder")
     # Under the run's own names, which the report and what was written of the epochs go by.
-    previous = [state.labels[id] for id in state.source.dataset.ids] if state.labels else None
+    previous = list(state.source.labels.values()) or None
     labels = choose_partition(state.config).fit(z_ND, state.source_names, previous_labels=previous).labels_
     info["descriptor_size"] = state.config.discovery.image_size
     trust = {name: torch.from_numpy(values) for name, values in Trust.fit(z_ND, labels).to_arrays().items()}
@@ -250,7 +248,7 @@ def finish_model(state: TrainState) -> None:
 
 
 def gathers_online(state: TrainState) -> bool:
-    """Tell whether discovery lives on what the training pass sees."""
+    """Return whether discovery uses the descriptors gathered in the training pass."""
     return state.partition is not None and state.config.discovery.descriptors == "online"
 
 
@@ -277,7 +275,7 @@ def warm_cosine(progress: float, rise: float = 0.1) -> float:
 
 
 def step_seed(seed: int, step: int) -> int:
-    """Return a seed for the chance in one step: far from that of every other step and run."""
+    """Return the random seed of one step, unlike that of any other step or run."""
     return int(np.random.SeedSequence([seed, step]).generate_state(1, np.uint32)[0])
 
 
@@ -303,6 +301,6 @@ def not_finite(state: TrainState, losses: dict[str, float], norm: float, ids: li
     return (
         f"the loss is not finite at epoch {state.epoch + 1}, step {state.step + 1} "
         f"({shown}; gradient norm {norm:.4g}); pictures: {', '.join(ids)}. "
-        f"The last good checkpoint is kept in {state.folder / 'checkpoints'}; "
+        f"The last good checkpoint is kept in {state.run.checkpoints}; "
         "start a new run with a lower train.learning_rate or with train.clip_norm=1"
     )

@@ -30,5 +30,5 @@ def choose_precision(wanted: str) -> str:
 
 
 def cpu_has_bf16() -> bool:
-    """Tell whether this CPU multiplies bf16 numbers itself."""
+    """Return whether this CPU has bf16 instructions."""
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

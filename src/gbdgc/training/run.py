@@ -17,7 +17,7 @@ from gbdgc import checkpoint
 from gbdgc.config import Config, differences, load_config, save_config, settings_that_matter
 from gbdgc.errors import InputError, UsageError
 from gbdgc.progress import progress_bar, stderr
-from gbdgc.runs import CHECKPOINTS, Resume, RunFolder, TrainingRun
+from gbdgc.runs import Resume, RunFolder, TrainingRun
 from gbdgc.training.budget import fit_to_budget
 from gbdgc.training.checks import check_settings
 from gbdgc.training.epoch import Report, Stopped, discover, finish_model, run_epoch
@@ -63,14 +63,14 @@ def train(
         return run_epochs(settings, make_fabric(settings, devices), None)
 
     def begin(file: Path) -> None:
-        """Settle what the config leaves to this machine, and write it down."""
+        """Decide what the config leaves to this machine, and record it."""
         settings.train.precision = choose_precision(settings.train.precision)
         if budget is not None:
             fit_to_budget(settings, budget, make_fabric(settings, 1))
         save_config(settings, file)
 
     def changed(file: Path) -> list[str]:
-        """Take over what was settled when the run began, and name what else is different now."""
+        """Take over what was decided when the run began, and name what else is different now."""
         before = load_config(file)
         if settings.train.precision == "auto":
             settings.train.precision = before.train.precision
@@ -83,15 +83,15 @@ def train(
 
 
 def run_epochs(settings: Config, fabric: Fabric, opened: RunFolder | None) -> TrainingRun:
-    """Go from where the run stands to its end, or to where a signal stops it; the first process has it open."""
+    """Train to the end, or until a signal stops the run; only the first process has the folder open."""
     folder, resumed = fabric.broadcast((opened.path, opened.resumed) if opened else (Path(), False))
-    run = TrainingRun(folder)
     try:
         state = build_state(settings, folder, fabric)
     except InputError:
         if opened is not None:
             opened.forget()
         raise
+    run = state.run
     # A run that was cut off before its first checkpoint begins again, which comes to the same.
     if resumed and checkpoint.has_any(run.checkpoints):
         restore(state)
@@ -121,18 +121,18 @@ def run_epochs(settings: Config, fabric: Fabric, opened: RunFolder | None) -> Tr
             raise InputError(f"rank {fabric.global_rank}", reason, "go on from the last checkpoint") from error
     if opened is not None:
         run.mark_finished(True)
-    fabric.barrier()  # all processes tell the same of the run
+    fabric.barrier()  # all processes return the same run
     return run
 
 
 def restore(state: TrainState) -> None:
-    """Take up the newest checkpoint that is whole, and say what was wrong with a newer one."""
+    """Restore the newest whole checkpoint, and report what is wrong with newer ones."""
     try:
         problems = state.restore()
     except (KeyError, RuntimeError, TypeError) as error:
         missing = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         reason = f"this state is not one that this version can resume ({missing})"
-        raise InputError(state.folder / CHECKPOINTS, reason, "start a new run") from error
+        raise InputError(state.run.checkpoints, reason, "start a new run") from error
     for problem in problems:
         stderr.print(f"[yellow]resuming from the checkpoint before:[/] {escape(problem)}", soft_wrap=True)
 
@@ -152,13 +152,13 @@ def make_fabric(config: Config, devices: int) -> Fabric:
 
 
 def is_first_process() -> bool:
-    """Tell so before anything is launched: the launchers number the processes they start."""
+    """Return whether this is rank 0; works before the launch, since launchers number the processes they start."""
     return not any(int(os.environ.get(name, 0)) for name in ("RANK", "LOCAL_RANK", "NODE_RANK"))
 
 
 @contextmanager
 def stopping_in_order(state: TrainState) -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the run after the step at hand, saved; a second one ends it at once."""
+    """Let SIGINT and SIGTERM save and end the run after the current step; a second one ends it at once."""
 
     def ask(number: int, frame: FrameType | None) -> None:
         if state.stop:

@@ -20,6 +20,7 @@ from gbdgc.domains.embedded import WarmStartDomains
 from gbdgc.errors import InputError
 from gbdgc.methods.build import build_method
 from gbdgc.models import Network, build_network
+from gbdgc.runs import TrainingRun
 from gbdgc.training.step import Runner
 
 
@@ -28,7 +29,7 @@ class TrainState:
     """A run in motion. What `save` writes is what changes; the rest follows from the config."""
 
     config: Config
-    folder: Path
+    run: TrainingRun
     fabric: Fabric
     network: Network
     runner: Runner
@@ -43,8 +44,6 @@ class TrainState:
     epoch: int = 0
     step: int = 0
     """Steps done in this epoch."""
-    labels: dict[str, int] = field(default_factory=dict)
-    """The pseudo-domain of each picture, by id."""
     online: dict[str, Tensor] = field(default_factory=dict)
     """Descriptors gathered from the training pass, by id."""
     sums: dict[str, float] = field(default_factory=dict)
@@ -92,30 +91,29 @@ class TrainState:
         info = {
             "epoch": self.epoch,
             "step": self.step,
-            "labels": self.labels,
+            "labels": self.source.labels,
             "online": list(self.online),
             "sums": self.sums,
             "best": self.best,
             "precision": self.fabric.strategy.precision.state_dict(),
         }
-        checkpoint.rotate_in(self.folder / "checkpoints", tensors, info)
+        checkpoint.rotate_in(self.run.checkpoints, tensors, info)
 
     def restore(self) -> list[str]:
-        """Take up the newest whole checkpoint; returns what was wrong with newer ones."""
-        tensors, info, problems = checkpoint.read_newest(self.folder / "checkpoints")
+        """Restore the newest whole checkpoint; return what is wrong with newer ones."""
+        tensors, info, problems = checkpoint.read_newest(self.run.checkpoints)
         self.network.load_state_dict(checkpoint.nested("network", tensors))
         checkpoint.restore_optimizer(self.optimizer, checkpoint.nested("optimizer", tensors))
         if self.average is not None:
             self.average.load_state_dict(checkpoint.nested("average", tensors))
-        self.epoch, self.step, self.best = info["epoch"], info["step"], info["best"]
-        self.labels, self.sums = info["labels"], info["sums"]
+        self.epoch, self.step, self.best, self.sums = (info[name] for name in ("epoch", "step", "best", "sums"))
         self.fabric.strategy.precision.load_state_dict(info["precision"])
         self.online = dict(zip(info["online"], tensors.get("online", ()), strict=True))
         memory = {name: values.numpy() for name, values in checkpoint.nested("memory", tensors).items()}
         if memory and isinstance(self.partition, WarmStartDomains):
             self.partition.restore(memory)
-        if self.labels:
-            self.source.relabel(self.labels)
+        if info["labels"]:
+            self.source.relabel(info["labels"])
         return problems
 
 
@@ -164,7 +162,7 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
     forward, optimizer = fabric.setup(network.train(), optimizer)
     return TrainState(
         config=config,
-        folder=folder,
+        run=TrainingRun(folder),
         fabric=fabric,
         network=network,
         runner=Runner(fabric, network, forward, method),
@@ -221,12 +219,12 @@ def start_from(model: str, build: dict[str, Any], *, style: bool) -> Network:
 
 
 def source_shares(data: DataConfig) -> dict[str, float] | None:
-    """Return how much of an epoch each source makes up, where the config says so."""
+    """Return the share of each source in an epoch, if the config sets them."""
     return None if data.shares is None else dict(zip(named(data.source), data.shares, strict=True))
 
 
 def load_training_part(place: str | os.PathLike[str], data: DataConfig) -> Dataset:
-    """Return the labelled pictures of one data set that there are to train on."""
+    """Return the labelled training pictures of one data set."""
     dataset = load_dataset(place, data.format, skip_bad=True)
     # Data of one's own seldom has splits: all of it is then there to train on.
     everything = data.split == "all" or (data.split == "train" and set(dataset.labelled.split_sizes()) == {None})

@@ -30,7 +30,7 @@ class Runner(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What a step tells beside the gradient it leaves."""
+    """What a step returns besides the gradient it leaves in the parameters."""
 
     losses: dict[str, float]
     """Each loss as its mean over all processes."""

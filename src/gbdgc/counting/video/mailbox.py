@@ -62,13 +62,13 @@ class Mailbox:
                 self._error = None  # with its traceback it would keep the caller's locals alive in a cycle
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Say that no more frames will come."""
+        """Signal that no more frames will come."""
         with self._changed:
             self._finished, self._error = True, error
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Say that no more frames will be taken."""
+        """Signal that no more frames will be taken."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

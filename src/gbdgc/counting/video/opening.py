@@ -25,7 +25,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def load_av() -> ModuleType:
-    """Import PyAV, or say how to get it."""
+    """Import PyAV, or explain how to install it."""
     with as_input_error(ImportError, "", "video needs PyAV, which is not installed", install_advice("video")):
         import av
     return av
@@ -85,7 +85,7 @@ def is_live(source: str | int | Path, container: "InputContainer") -> bool:
 
 
 def public_name(source: str | int | Path) -> str:
-    """The source as messages name it."""
+    """Return the name of a source for messages, without passwords."""
     return f"camera {source}" if isinstance(source, int) else without_password(str(source))
 
 

@@ -11,12 +11,12 @@ class Smoother:
     """Smooth counts online: a running median removes single outliers, an exponential mean smooths the rest.
 
     The first count spans no time, so it has no weight once there is a second. After
-    ``half_life`` seconds an old count weighs half as much; 0 leaves the median alone, which is of ``window`` counts.
+    ``half_life`` seconds an old count weighs half as much; 0 leaves the median alone, which is of three counts.
     """
 
-    def __init__(self, half_life: float = HALF_LIFE, window: int = 3) -> None:
+    def __init__(self, half_life: float = HALF_LIFE) -> None:
         self.half_life = half_life
-        self._recent: deque[float] = deque(maxlen=window)
+        self._recent: deque[float] = deque(maxlen=3)
         self._sum = self._weight = 0.0
         self._time: float | None = None
 

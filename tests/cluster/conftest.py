@@ -17,7 +17,7 @@ def local_ray() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         ray = pytest.importorskip("ray")
-        ray.init(address="local", num_cpus=2, **SMALL)  # never one that happens to run here
+        ray.init(address="local", num_cpus=2, num_gpus=1, **SMALL)  # never one that happens to run here
         yield
         ray.shutdown()
 

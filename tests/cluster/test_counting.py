@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -15,7 +17,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from gbdgc import Counter, count_on_cluster
+from gbdgc import Counter, __version__, count_on_cluster
+from gbdgc.cluster import counting as cluster_counting
+from gbdgc.cluster.session import say_what_is_waited_for
 from gbdgc.cluster.storage import locate
 from gbdgc.counting.video import VideoWriter
 from gbdgc.errors import InputError
@@ -73,6 +77,48 @@ def test_stretches_of_a_video_give_the_counts_of_the_whole(
     assert summary.parts > 2
     alone = [(frame.time, frame.count) for frame in Counter.load(model, threads=1).stream(film, every=0.5)]
     assert sorted((row["time"], row["count"]) for row in rows(tmp_path / "out")) == alone
+
+
+def test_workers_hold_the_cards_that_were_asked_for(archive: Path, model: Path, tmp_path: Path) -> None:
+    import ray
+
+    free: list[float] = []
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            free.append(ray.available_resources().get("GPU", 0))
+            time.sleep(0.05)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        assert count_on_cluster(archive, tmp_path / "out", weights=model, gpus=0.75, device="cpu").counted == 8
+    finally:
+        done.set()
+        looking.join()
+    assert set(free) == {1, 0.25}
+
+
+def test_the_user_is_told_what_the_cluster_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    import ray
+
+    say_what_is_waited_for(ray, cores=2, gpus=1)
+    assert capsys.readouterr().err == ""
+    say_what_is_waited_for(ray, cores=1, gpus=2)
+    say_what_is_waited_for(ray, cores=3, gpus=0)
+    said = capsys.readouterr().err
+    assert said.count("waiting for a node") == 2
+    assert "1 cores and 2 GPUs" in said
+
+
+def test_a_node_with_another_version_refuses(
+    archive: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = partial(cluster_counting._Job, version="0.0.1")
+    monkeypatch.setattr(cluster_counting, "_Job", job)
+    with pytest.raises(InputError, match=rf"has gbdgc {__version__}, and the job comes from 0.0.1"):
+        count_on_cluster(archive, tmp_path / "out", weights=model)
 
 
 @pytest.fixture

@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from gbdgc import count_on_cluster
+from gbdgc.cluster.counting import JOB
 from gbdgc.cluster.parts import ITEMS, Item, Part, left_to_count
 from gbdgc.cluster.storage import find_files, locate
+from gbdgc.errors import InputError
+from gbdgc.shipped import find_model
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -35,6 +39,28 @@ def test_what_was_divided_otherwise_is_still_counted_once(tmp_path: Path) -> Non
         finish(part, out)
     left = left_to_count(items(*"abcdefg"), locate(str(out)), 2)
     assert sorted(item.key for part in left for item in part.items) == ["a", "c", "e", "g"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no table", None, b"{", b"3", b"[[1]]", b"[" * 100_000])
+@pytest.mark.parametrize("own", [True, False])
+def test_a_part_that_is_not_whole_is_never_taken_for_counted(tmp_path: Path, own: bool, content: bytes | None) -> None:
+    first, _ = left_to_count(items(*"abc"), locate(str(tmp_path)), 2)
+    file = tmp_path / (first.file if own else "part-0.parquet")
+    if content in (b"", b"no table"):
+        file.write_bytes(content)
+    else:
+        schema = pa.schema([("source", pa.string())]).with_metadata(None if content is None else {ITEMS: content})
+        pq.write_table(pa.Table.from_pylist([], schema), file)
+    with pytest.raises(InputError, match=rf"{file.name}: not a whole part of a table .*; delete it"):
+        left_to_count(items(*"abc"), locate(str(tmp_path)), 2)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "[" * 100_000])
+def test_settings_of_a_table_that_are_damaged_are_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / JOB).write_text(content)
+    model = find_model("sha")
+    with pytest.raises(InputError, match=rf"{JOB}: damaged .*; choose another folder"):
+        count_on_cluster(tmp_path / "a.png", tmp_path, weights=model)
 
 
 def test_a_part_survives_the_way_to_its_worker() -> None:

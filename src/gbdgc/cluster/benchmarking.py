@@ -4,10 +4,11 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+from gbdgc import __version__
 from gbdgc.benchmark import Settings
 from gbdgc.benchmark.declaration import Cell
 from gbdgc.benchmark.runner import Task, finished_cell, plan_benchmark, run_cell
-from gbdgc.cluster.session import LOCAL, connected
+from gbdgc.cluster.session import LOCAL, check_version, connected, say_what_is_waited_for
 from gbdgc.progress import progress_bar, stderr
 
 _RETRIES = 3  # how many times a cell is resumed from its last checkpoint whose worker or node was lost
@@ -35,8 +36,9 @@ def benchmark_on_cluster(
             trainings[task.run_folder].append(task)
     if trainings:
         with connected(cluster) as ray, progress_bar("cells") as bar:
+            say_what_is_waited_for(ray, cores=cores, gpus=gpus)
             remote = ray.remote(num_cpus=cores, num_gpus=gpus, max_retries=_RETRIES)(_run_cells)
-            waiting = {remote.remote(cells, cores): cells for cells in trainings.values()}
+            waiting = {remote.remote(cells, cores, __version__): cells for cells in trainings.values()}
             shown = bar.add_task(name, total=len(tasks), completed=len(tasks) - sum(map(len, waiting.values())))
             while waiting:
                 (ready,), _ = ray.wait(list(waiting))
@@ -51,10 +53,11 @@ def benchmark_on_cluster(
     return [cell for task in tasks if (cell := finished_cell(task)) is not None]
 
 
-def _run_cells(tasks: list[Task], cores: int) -> None:
+def _run_cells(tasks: list[Task], cores: int, version: str) -> None:
     """Run cells that share a training, in a worker; a retry finds those that are done."""
     import torch
 
+    check_version(version)
     torch.set_num_threads(cores)
     for task in tasks:
         if finished_cell(task) is None:

@@ -16,8 +16,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
+from gbdgc import __version__
 from gbdgc.cluster.parts import ITEMS, Item, Part, left_to_count
-from gbdgc.cluster.session import LOCAL, connected
+from gbdgc.cluster.session import LOCAL, check_version, connected, say_what_is_waited_for
 from gbdgc.cluster.storage import Place, find_files, is_video_file, locate
 from gbdgc.counting import Counter, Failure, Result, Source, Zone, count_sources, find_sources
 from gbdgc.counting.sinks import count_columns, flat
@@ -26,7 +27,7 @@ from gbdgc.counting.video.opening import STREAMS, load_av
 from gbdgc.counting.video.reading import duration
 from gbdgc.data.images import MAX_PIXELS, raise_pillow_limit
 from gbdgc.data.prefetch import prefetch
-from gbdgc.errors import InputError
+from gbdgc.errors import InputError, as_input_error
 from gbdgc.progress import progress_bar
 from gbdgc.shipped import find_model
 
@@ -53,6 +54,8 @@ class _Job:
     max_pixels: int
     zones: tuple[Zone, ...]
     every: float
+    version: str = __version__
+    """Of the caller."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,8 @@ def count_on_cluster(
     counted = failed = 0
     if parts:
         cores = None if workers is None else workers * threads
-        with connected(cluster, cores=cores), progress_bar() as bar:
+        with connected(cluster, cores=cores) as ray, progress_bar() as bar:
+            say_what_is_waited_for(ray, cores=threads, gpus=gpus)
             task = bar.add_task("counting", total=len(items), completed=len(items) - left)
             for done in _run(parts, job, workers, gpus):
                 counted, failed = counted + done["counted"], failed + done["failed"]
@@ -142,6 +146,7 @@ def _run(parts: Sequence[Part], job: _Job, workers: int | None, gpus: float) -> 
 
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False  # there is one bar, with pictures
+    context.raise_original_map_exception = True
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     rows = [{"part": part.to_json()} for part in parts]
     count_part: Any = _count_part  # Ray types what it maps without the keywords it passes on
@@ -153,7 +158,10 @@ def _run(parts: Sequence[Part], job: _Job, workers: int | None, gpus: float) -> 
         num_gpus=gpus,
         compute=ray.data.TaskPoolStrategy(workers),
     )
-    yield from results.iter_rows()
+    try:
+        yield from results.iter_rows()
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error  # as on one machine: an InputError stays one
 
 
 def _count_part(row: dict[str, Any], job: _Job) -> dict[str, int]:
@@ -161,6 +169,7 @@ def _count_part(row: dict[str, Any], job: _Job) -> dict[str, int]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    check_version(job.version)
     part = Part.from_json(row["part"])
     raise_pillow_limit(job.max_pixels)
     counter = _load(job.weights, job.engine, job.device, job.threads, job.tile, job.max_pixels)
@@ -282,7 +291,11 @@ def _claim(place: Place, job: _Job, stretch: float) -> None:
     settings = json.loads(json.dumps(settings | {"weights": _digest(Path(job.weights))}))
     names = place.names()
     if JOB in names:
-        before = json.loads((place / JOB).read())
+        damaged = (OSError, ValueError, RecursionError)
+        with as_input_error(damaged, f"{job.out}/{JOB}", "damaged ({error})", "choose another folder"):
+            before = json.loads((place / JOB).read())
+            if not isinstance(before, dict):
+                raise ValueError("not an object")
         if changed := [name for name in settings if before.get(name) != settings[name]]:
             raise InputError(job.out, f"made with other settings ({', '.join(changed)})", "choose another folder")
     elif names:

@@ -3,14 +3,17 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import islice
 
 from gbdgc.cluster.storage import Place
+from gbdgc.errors import as_input_error
 
 SUFFIX = ".parquet"
 ITEMS = b"gbdgc.items"
 """Under this name a part's file lists what it covers, also what gave no row."""
+_READ_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -61,14 +64,15 @@ class Part:
 
 
 def left_to_count(items: Sequence[Item], out: Place, size: int) -> list[Part]:
-    """Return the parts that have no file yet.
+    """Return the parts that have no file yet; a file that is there must be whole.
 
     Where the folder holds parts of another division, because sources were added since, what those cover is left out.
     """
     there = {name for name in out.names() if name.startswith("part-") and name.endswith(SUFFIX)}
+    with ThreadPoolExecutor(_READ_AT_ONCE) as pool:  # each waits for the network, where they lie there
+        covered = {key for keys in pool.map(_covered, (out / name for name in sorted(there))) for key in keys}
     parts = list(_divide(items, size))
     if not there <= {part.file for part in parts}:
-        covered = {key for name in there for key in _covered(out / name)}
         parts = list(_divide((item for item in items if item.key not in covered), size))
     return [part for part in parts if part.file not in there]
 
@@ -85,6 +89,10 @@ def _divide(items: Iterable[Item], size: int) -> Iterator[Part]:
 def _covered(file: Place) -> list[str]:
     import pyarrow.parquet as pq
 
-    with file.system.open_input_file(file.path) as opened:
-        keys: list[str] = json.loads(pq.read_schema(opened).metadata[ITEMS])
-    return keys
+    damaged = (OSError, ValueError, KeyError, RecursionError)  # pyarrow's own are among them
+    reason, advice = "not a whole part of a table ({error})", "delete it, and what it held is counted again"
+    with as_input_error(damaged, file.path, reason, advice), file.system.open_input_file(file.path) as opened:
+        keys = json.loads((pq.read_schema(opened).metadata or {})[ITEMS])
+        if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+            raise ValueError("it does not list what it covers")
+        return keys

@@ -2,12 +2,15 @@
 
 import logging
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from gbdgc import __version__
 from gbdgc.errors import InputError, as_input_error, install_advice
+from gbdgc.progress import stderr
 
 LOCAL = "local"
 """The address that stands for a cluster of this machine alone, started for the call and ended with it."""
@@ -28,14 +31,31 @@ def connected(address: str = LOCAL, *, cores: int | None = None) -> Iterator[Mod
     if ray.is_initialized():
         yield ray
         return
-    options: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if address == LOCAL:  # a cluster that is there has resources of its own
+        options |= {"num_cpus": cores, "object_store_memory": _OBJECT_STORE_BYTES, "include_dashboard": False}
     try:
-        ray.init(address, num_cpus=cores, logging_level=logging.ERROR, log_to_driver=False, **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:  # no answer, other versions, not an address
+        ray.init(address, **options)
+    # No answer, other versions, not an address, another token.
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         reason = f"cannot be reached ({str(error).strip().splitlines()[0]})"
-        advice = "`ray status` says what is running; the head and every node need the same versions of Python and Ray"
+        advice = "`ray status` says what is running; every node needs the same Python, Ray and token of Ray's"
         raise InputError(f"cluster {address}", reason, advice) from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def say_what_is_waited_for(ray: ModuleType, *, cores: int, gpus: float) -> None:
+    """Tell the user if no node has what one task needs: Ray waits for such a node, as a cluster may grow."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(node.get("CPU", 0) >= cores and node.get("GPU", 0) >= gpus for node in nodes):
+        stderr.print(f"waiting for a node with {cores} cores and {gpus:g} GPUs: the cluster has none so far")
+
+
+def check_version(callers: str) -> None:
+    """Refuse to work, on a node, for a caller with another version of gbdgc."""
+    if callers != __version__:
+        reason = f"has gbdgc {__version__}, and the job comes from {callers}"
+        raise InputError(f"node {platform.node()}", reason, "install the same version on every node")

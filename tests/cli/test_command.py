@@ -1,14 +1,25 @@
 """The command as a whole: fast, and helpful about mistakes."""
 
+import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+import gbdgc
+from gbdgc.benchmark import Settings
 from gbdgc.cli import app
+from gbdgc.cli.benchmark import benchmark
+from gbdgc.cli.data import convert
+from gbdgc.cli.evaluate import evaluate
+from gbdgc.cli.serve import serve
+from gbdgc.cli.tune import tune
+from gbdgc.data.converting import ConversionSettings
 from gbdgc.files import MAX_PIXELS
+from gbdgc.server import Limits
 from in_process import run_gbdgc
 
 COMMANDS = [name for name in app if not name.startswith("-")]
@@ -34,6 +45,29 @@ def test_help_imports_nothing_heavy(command: tuple[str, ...]) -> None:
     answer = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
     assert " ".join(["Usage: gbdgc", *command]) in answer.stdout
     assert answer.stderr.strip() == "set()"
+
+
+def test_options_have_the_defaults_of_the_library() -> None:
+    """Options repeat them, since the help must not import what they are declared in."""
+
+    def default(function: Callable[..., object], name: str) -> object:
+        return inspect.signature(function).parameters[name].default
+
+    limits, converting = Limits(), ConversionSettings()
+    assert default(serve, "max_upload") * 1e6 == limits.upload_bytes
+    assert default(serve, "max_pixels") == limits.pixels
+    assert default(serve, "max_connections") == limits.connections
+    assert default(serve, "timeout") == limits.seconds
+    for name in ("queue", "client_share"):
+        assert default(serve, name) == getattr(limits, name)
+    for name in ("max_side", "min_side", "quality", "max_pixels"):
+        assert default(convert, name) == getattr(converting, name)
+    for name in ("start", "split", "steps", "seed"):
+        assert default(tune, name) == default(gbdgc.tune, name)
+    assert default(evaluate, "tile") == default(gbdgc.evaluate, "tile")
+    assert default(benchmark, "engine") == Settings({}).engine
+    for name in ("out", "runs"):
+        assert str(default(benchmark, name)) == getattr(Settings({}), name)
 
 
 def test_a_misspelt_command_is_met_with_the_right_one(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def test_a_torch_that_does_not_import_is_a_finding_and_the_rest_is_looked_at(tmp
 
 
 @pytest.mark.parametrize(
-    ("package", "extra"), [("onnxscript", "export"), ("openvino", "openvino"), ("uvicorn", "serve"), ("av", "video")]
+    ("package", "extra"),
+    [("onnxscript", "export"), ("openvino", "openvino"), ("uvicorn", "serve"), ("av", "video"), ("ray", "ray")],
 )
 def test_every_package_of_an_extra_is_looked_at(monkeypatch: pytest.MonkeyPatch, package: str, extra: str) -> None:
     monkeypatch.setattr(runs, "package_version", lambda name: None if name == package else "1.0")

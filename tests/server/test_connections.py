@@ -121,6 +121,29 @@ def test_one_client_displaces_its_own_idle_connections_and_not_those_of_others(c
         assert b" 200 " in neighbour.recv(65_536)
 
 
+def test_many_clients_together_have_no_more_connections_than_all_may(counter: Counter) -> None:
+    with in_this_process(counter, Limits(connections=16, head_seconds=60)) as address, ExitStack() as stack:
+        flood = [
+            stack.enter_context(socket.create_connection(address, source_address=(f"127.0.0.{number % 8 + 2}", 0)))
+            for number in range(32)
+        ]
+        assert all(is_closed(connection, 30) for connection in flood[:16])
+        assert not any(is_closed(connection, 0.05) for connection in flood[16:])
+
+
+def test_that_no_connection_can_be_accepted_is_logged_once(serving: Callable[..., Any]) -> None:
+    with serving() as service, ExitStack() as stack:
+        assert httpx.get(f"{service.url}/v1/health", timeout=60).status_code == 200
+        files = len(list(Path(f"/proc/{service.process.pid}/fd").iterdir()))
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (files + 2, hard))
+        for _ in range(20):
+            stack.enter_context(socket.create_connection(("127.0.0.1", httpx.URL(service.url).port or 80), timeout=30))
+        time.sleep(4)  # it is tried anew every second, for each of those who wait
+        assert service.log.read_text().count("cannot accept connections for now") == 1
+        assert service.log.stat().st_size < 2000
+
+
 def test_a_client_is_an_ipv4_address_or_the_network_of_an_ipv6_host() -> None:
     assert client_key("192.0.2.7") == client_key("::ffff:192.0.2.7") == "192.0.2.7"
     assert client_key("2001:db8::1") == client_key("2001:db8::ffff:2") != client_key("2001:db8:0:1::1")

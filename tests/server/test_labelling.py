@@ -146,6 +146,36 @@ def test_bad_bodies_and_names_outside_the_folder_are_refused(client: httpx.Clien
             assert answer.json()["error"]["code"] in {"no_such_picture", "not_found"}
 
 
+def test_pictures_whose_names_no_csv_can_hold_are_left_out_and_the_others_can_be_labelled(
+    folder: Path, counter: Counter
+) -> None:
+    from fastapi.testclient import TestClient
+
+    content = (folder / "a.png").read_bytes()
+    odd = [" b.png", "c\nd.png", "e\rf.png", "\udcff.png"]
+    fine = ["=cmd.png", "'=x.png", 'g,"h.png', "-1.png"]
+    for name in odd + fine:
+        (folder / name).write_bytes(content)
+    labels = LabelFile(folder)
+    assert len(labels.problems) == len(odd)
+    assert all("rename it" in problem and problem.isprintable() for problem in labels.problems)
+    with TestClient(create_label_app(labels, counter)) as client:
+        named = {picture["name"] for picture in client.get("/v1/folder").json()["pictures"]}
+    assert named == {"a.png", "sub/b c.png", "turned.webp", *fine}
+    for name in fine:
+        labels.save(name, [[1, 2]], UNLABELLED)
+    assert {name for name, heads in LabelFile(folder).heads().items() if heads is not None} == set(fine)
+    assert "\n=" not in (folder / "labels.csv").read_text(), "no spreadsheet runs a name"
+
+
+def test_a_picture_that_is_gone_is_not_labelled(client: httpx.Client, folder: Path) -> None:
+    (folder / "a.png").unlink()
+    answer = put(client, [[1, 2]], UNLABELLED)
+    assert answer.status_code == 400
+    assert "a.png: no such file" in answer.json()["error"]["message"]
+    assert not (folder / "labels.csv").exists()
+
+
 def test_the_model_proposes_heads_and_scores_labels(client: httpx.Client, counter: Counter, folder: Path) -> None:
     result = counter(folder / "a.png")
     seen = client.get("/v1/seen/a.png").json()

@@ -14,6 +14,7 @@ from gbdgc.benchmark.tables import find_benchmark
 from gbdgc.benchmark.text import to_rich
 from gbdgc.cli.options import EngineName, Flag, Several
 from gbdgc.errors import InputError, UsageError
+from gbdgc.memory import keep_freed_memory
 from gbdgc.progress import stderr, stdout
 
 _CAPTIONS = "; ".join(f"{each.name}: {each.caption[:1].lower()}{each.caption[1:]}" for each in BENCHMARKS.values())
@@ -84,7 +85,6 @@ def benchmark(
         Of each training on a cluster.
     """
     from gbdgc.data.images import raise_pillow_limit
-    from gbdgc.memory import keep_freed_memory
 
     find_benchmark(name)
     if not tables_only:
@@ -115,6 +115,9 @@ def benchmark(
                 benchmark_on_cluster(name, settings, cluster=cluster, cores=cores, gpus=gpus)
         except Interrupted as stopped:
             stderr.print(f"stopped and saved in {stopped}; the same command continues", soft_wrap=True, markup=False)
+            sys.exit(130)
+        except KeyboardInterrupt:
+            stderr.print("stopped: the same command continues")
             sys.exit(130)
     cells = read_cells(out, name)  # all that are there, also from earlier calls with other sources and seeds
     tables = build_tables(name, cells)

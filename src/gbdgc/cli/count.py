@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import closing
 from difflib import get_close_matches
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,10 +18,10 @@ from cyclopts.validators import Number
 from gbdgc.cli.options import Engine, Flag, Int8, Weights, wrong_option
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import MAX_PIXELS
+from gbdgc.progress import progress_bar, stderr, stdout
+from gbdgc.shipped import find_model
 
 if TYPE_CHECKING:
-    from io import BufferedReader
-
     from gbdgc.counting import Source
 
 
@@ -115,8 +116,6 @@ def count(
     from gbdgc.counting.video import HALF_LIFE, public_name
     from gbdgc.counting.video.writing import LONGEST_SECONDS
     from gbdgc.data.images import raise_pillow_limit
-    from gbdgc.progress import progress_bar, stderr, stdout
-    from gbdgc.shipped import find_model
 
     if tile is not None:
         with wrong_option():
@@ -189,7 +188,6 @@ def count(
 
 def _count_on_cluster(sources: tuple[str, ...], out: str | None, **options: Any) -> None:
     from gbdgc.cluster import count_on_cluster
-    from gbdgc.progress import stderr, stdout
 
     if out is None:
         raise UsageError("--cluster", "needs to know where the table goes", "name a folder or a URI by --out")
@@ -204,20 +202,20 @@ def _count_on_cluster(sources: tuple[str, ...], out: str | None, **options: Any)
 
 
 def _tally(done: Any, where: str) -> str:
-    """Say how many sources were counted, now and before, and how many failed."""
+    """Summarise how many sources were counted, now and before, and how many failed."""
     before = f"; {done.kept:,} counted before" if done.kept else ""
     return f"{done.counted:,} counted{before}" + (f"; {done.failed:,} failed, {where}" if done.failed else "")
 
 
-def _stdin() -> "BufferedReader":
-    """Return the list on stdin. Where that was closed, another file may have got its number by now."""
+def _stdin() -> BufferedReader:
+    """Return stdin. If it was closed, another file may have its descriptor by now."""
     if sys.stdin is None:
         raise UsageError("-", "stdin, where the list should be, is closed", "pipe a list into it, or name the sources")
     return os.fdopen(0, "rb", closefd=False)
 
 
 def _run_name(source: str) -> str:
-    """Return the name of a run, from that of its first source."""
+    """Return the name of a run, derived from its first source."""
     from gbdgc.counting.sources import LIST
     from gbdgc.counting.video import public_name
 
@@ -234,7 +232,6 @@ def _check_usage(sources: tuple[str, ...]) -> None:
     """Exit with code 2 for want of a source, or for a misspelt option: as "-" is a source, options look like some."""
     if not sources:
         from gbdgc.cli import app
-        from gbdgc.progress import stderr
 
         app.help_print(["count"], console=stderr)
         sys.exit(2)

@@ -27,7 +27,7 @@ _ANSI = {"green": "32", "yellow": "33", "orange": "38;5;208", "red": "1;31"}
 
 
 def printer(format: Format, run: ResultsFolder, *, moving: bool) -> Printer:
-    """Return what prints one record; a table for people has its heading above its first row, CSV has it in any case.
+    """Return a function that prints one record; a table prints its heading with its first row, CSV at once.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ def printer(format: Format, run: ResultsFolder, *, moving: bool) -> Printer:
         """Return the record with its files' names as they are found from here."""
         return record | {kind: str(run.folder / record[kind]) for kind in FILES if record[kind]}
 
-    def print_csv(record: Record) -> None:
+    def cells(record: Record) -> str:
         row = flat(located(record))
-        print(csv_line(row[name] for name in run.columns), end="", flush=True)
+        return csv_line(row[name] for name in run.columns)
 
     if format == "json":
         return lambda record: print(json.dumps(located(record), ensure_ascii=False), flush=True)
     if format == "csv":
         print(csv_line(run.columns), end="", flush=True)
-        return print_csv
+        return lambda record: print(cells(record), end="", flush=True)
     areas = [name for name in run.columns if name.startswith((ZONE, PER_M2))]
     return _Table(["people", *areas, *(("smoothed", "time") if moving else ())])
 
@@ -73,7 +73,7 @@ class Messages:
         self._doubtful = 0
 
     def add(self, outcome: Outcome) -> None:
-        """Show what came of a source."""
+        """Show the outcome of a source."""
         if isinstance(outcome, Result) and outcome.video is not None:
             self._add_frame(outcome, outcome.video)
             return
@@ -88,7 +88,7 @@ class Messages:
             self.bar.advance(self._pictures)
 
     def close(self) -> None:
-        """Sum up the video at hand, wherever it stands."""
+        """Summarise the current video, complete or not."""
         video, self._video = self._video, None
         if video is None:
             return
@@ -97,10 +97,8 @@ class Messages:
         if self._doubtful > 1:
             say("warning", f"{video.source}: {self._doubtful:,} of its frames have such a warning")
         if video.dropped:
-            say(
-                "note",
-                f"{video.source}: {video.dropped:,} frames dropped, which came faster than they could be counted",
-            )
+            reason = "which came faster than they could be counted"
+            say("note", f"{video.source}: {video.dropped:,} frames dropped, {reason}")
 
     def _add_frame(self, frame: Result, video: Video) -> None:
         if video is not self._video:
@@ -126,7 +124,7 @@ def visible(text: str) -> str:
 
 
 class _Table:
-    """Prints rows under a heading, which waits for the first of them: where nothing is left to count there is none."""
+    """Prints rows below a heading, which is printed with the first row: with nothing left to count there is none."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._titles = {
@@ -142,10 +140,8 @@ class _Table:
         if not self._begun:
             for name, title in self._titles.items():
                 # A model has intervals for all its counts, or for none.
-                narrowest = (
-                    _WITH_COLOUR if name.startswith(PER_M2) else _WITH_INTERVAL if name in intervals else _NARROWEST
-                )
-                self._widths[name] = max(narrowest, len(title))
+                least = _WITH_COLOUR if name.startswith(PER_M2) else _WITH_INTERVAL if name in intervals else _NARROWEST
+                self._widths[name] = max(least, len(title))
             self._print(self._titles, "source")
             self._begun = True
         counts = flat(record) | {"people": record["count"]}
@@ -167,7 +163,7 @@ def _number(name: str, people: float | None) -> str:
 
 
 def _coloured(cell: str) -> str:
-    """Return a cell that names a colour in it, on a terminal."""
+    """Colour a cell that ends in the name of a colour, on terminals only."""
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
         return cell
     code = _ANSI.get(cell.split()[-1] if cell.strip() else "")

@@ -11,7 +11,9 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from gbdgc.cli.options import Flag
-from gbdgc.files import MAX_PIXELS
+from gbdgc.files import MAX_PIXELS, write_json
+from gbdgc.progress import stderr, stdout, track
+from gbdgc.runs import new_run_folder, write_environment
 
 if TYPE_CHECKING:
     from gbdgc.data import Dataset
@@ -71,7 +73,6 @@ def convert(
     from gbdgc.data.converting import ConversionSettings
     from gbdgc.data.converting import convert as run_conversion
     from gbdgc.data.images import raise_pillow_limit
-    from gbdgc.progress import stderr, stdout
 
     raise_pillow_limit(max_pixels)
     settings = ConversionSettings(max_side, min_side, quality, max_pixels)
@@ -114,8 +115,6 @@ def check(
     from gbdgc.data.checking import check as find_problems
     from gbdgc.data.contact_sheet import write_contact_sheet
     from gbdgc.data.images import raise_pillow_limit
-    from gbdgc.files import write_json
-    from gbdgc.progress import stdout
 
     raise_pillow_limit(max_pixels)
     dataset = load_dataset(data, format, skip_bad=True, max_pixels=max_pixels, point=point)
@@ -146,11 +145,8 @@ def check(
     else:
         if findings:
             stdout.print(findings_table(findings))
-        stdout.print(
-            f"{len(dataset)} pictures read as {dataset.format}, "
-            + (f"{wrong} thing{'s' * (wrong > 1)} wrong" if wrong else "nothing wrong"),
-            markup=False,
-        )
+        verdict = f"{wrong} thing{'s' * (wrong > 1)} wrong" if wrong else "nothing wrong"
+        stdout.print(f"{len(dataset)} pictures read as {dataset.format}, {verdict}", markup=False)
     _say_where(folder / "contact_sheet.html", as_json)
     sys.exit(1 if wrong else 0)
 
@@ -184,7 +180,6 @@ def show(
     from gbdgc.data.contact_sheet import Group, Section, write_contact_sheet
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.data.statistics import across_counts, histogram, summarise_splits, tag_counts
-    from gbdgc.progress import stdout
 
     raise_pillow_limit(max_pixels)
     dataset = load_dataset(data, format, skip_bad=skip_bad, max_pixels=max_pixels, point=point)
@@ -252,7 +247,6 @@ def demo(
     empty
         Draw all of these places without people instead, into DEST itself: scenes with nobody in them to train on.
     """
-    from gbdgc.progress import stderr, stdout
     from gbdgc.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset, draw_demo
 
     if empty:
@@ -268,7 +262,6 @@ def demo(
 
 
 def _run_folder(command: str, data: Path, out: Path | None) -> Path:
-    from gbdgc.runs import new_run_folder, write_environment
 
     place = data.resolve()
     folder = out or new_run_folder(command, (place.name if place.is_dir() else place.stem) or "data")
@@ -278,13 +271,11 @@ def _run_folder(command: str, data: Path, out: Path | None) -> Path:
 
 def _say_where(sheet: Path, as_json: bool) -> None:
     """Print the last line; where stdout is JSON, which says it too, to stderr."""
-    from gbdgc.progress import stderr, stdout
 
     (stderr if as_json else stdout).print(f"contact sheet: {sheet}", markup=False, soft_wrap=True)
 
 
 def _report_left_out(problems: Sequence[str]) -> None:
-    from gbdgc.progress import stderr
 
     if problems:
         stderr.print(f"left out, {len(problems)}:", *problems, sep="\n  ", markup=False, soft_wrap=True)
@@ -301,7 +292,6 @@ def _check_labels(
     from gbdgc.data.checking import Finding
     from gbdgc.data.contact_sheet import Group, Section
     from gbdgc.evaluation import check_labels
-    from gbdgc.progress import track
 
     counter = Counter.load(model, max_pixels=max_pixels)
     labelled = sum(bool(sample.count) for sample in dataset)
@@ -312,13 +302,10 @@ def _check_labels(
         picture = seen.save(folder / "density" / f"{number:02d}.jpg")
         beside = Sample(f"what the model sees in {fit.sample.id}", picture, *Image.open(picture).size)
         groups.append(Group([fit.sample, beside], f"score {fit.score:.2f}"))
-    wrong = [
-        Finding(
-            "misfit", (fit.sample.id,), f"score {fit.score:.2f}; {fit.sample.count} labelled, {fit.count:.0f} counted"
-        )
-        for fit in fits
-        if fit.score < 0
-    ]
+    wrong = []
+    for fit in (fit for fit in fits if fit.score < 0):
+        detail = f"score {fit.score:.2f}; {fit.sample.count} labelled, {fit.count:.0f} counted"
+        wrong.append(Finding("misfit", (fit.sample.id,), detail))
     text = "Score: mean log density at the labelled heads against the picture's mean; below 0 is worse than anywhere."
     return fits, wrong, [Section("Labels that fit their picture least", text, groups)] if groups else []
 
@@ -333,9 +320,8 @@ def _finding_sections(findings: Sequence["Finding"], dataset: "Dataset") -> list
             Group([dataset.by_id(id) for id in finding.ids[:_SHOWN_OF_A_KIND]], finding.detail, finding.points)
             for finding in found[:_SHOWN_OF_A_KIND]
         ]
-        more = len(found) - len(groups)
         title = f"{KINDS[kind].title[0].upper()}{KINDS[kind].title[1:]}: {len(found)}"
-        sections.append(
-            Section(title, KINDS[kind].advice, groups, f"and {more} more, in findings.json" if more else "")
-        )
+        left = len(found) - len(groups)
+        more = f"and {left} more, in findings.json" if left else ""
+        sections.append(Section(title, KINDS[kind].advice, groups, more))
     return sections

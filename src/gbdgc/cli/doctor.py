@@ -9,6 +9,13 @@ from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import NamedTuple
 
+from rich.markup import escape
+from rich.table import Table
+
+from gbdgc import runs
+from gbdgc.errors import InputError, install_advice
+from gbdgc.progress import stdout
+
 EXTRAS = {
     "torch": "to train, and to count with the bundled model",
     "onnx": "to count with exported models, without torch",
@@ -24,7 +31,7 @@ EXTRAS = {
 
 
 class Check(NamedTuple):
-    """One thing looked at."""
+    """The result of one check."""
 
     what: str
     found: str
@@ -36,10 +43,6 @@ class Check(NamedTuple):
 
 def doctor() -> None:
     """Check what works on this machine, and how to fix what does not. Exit code 1 if something essential is missing."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from gbdgc.progress import stdout
 
     findings = list(examine())
     table = Table("", "found", "to do", show_header=True, box=None)
@@ -53,12 +56,11 @@ def doctor() -> None:
 
 
 def examine() -> Iterator[Check]:
-    """Look at everything that a command may need."""
+    """Check everything that a command may need."""
     from gbdgc import __version__
     from gbdgc.config import presets
-    from gbdgc.runs import environment
 
-    here = environment()
+    here = runs.environment()
     commit = f", commit {here['commit']}" if here["commit"] else ""
     yield Check("gbdgc", f"{__version__} on Python {here['python']}{commit}")
     yield Check("machine", f"{here['platform']}, {here['cores']} cores")
@@ -87,7 +89,6 @@ def _torch() -> Check:
 
 def _bundled() -> Check:
     from gbdgc.counting import Counter
-    from gbdgc.errors import InputError
 
     try:
         counter = Counter.load()
@@ -97,11 +98,9 @@ def _bundled() -> Check:
 
 
 def _extras() -> Iterator[Check]:
-    from gbdgc.errors import install_advice
-    from gbdgc.runs import package_version
 
     for extra, use in EXTRAS.items():
-        versions = {package: package_version(package) for package in packages_of(extra)}
+        versions = {package: runs.package_version(package) for package in packages_of(extra)}
         found = ", ".join(f"{package} {version or 'not installed'}" for package, version in versions.items())
         lacks = not versions or None in versions.values()
         yield Check(f"extra {extra}", found or "not known", f"{use}: {install_advice(extra)}" if lacks else "")

@@ -5,11 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
+from rich.markup import escape
+from rich.table import Table
+
+from gbdgc.errors import GbdgcWarning, InputError, UsageError, about
+from gbdgc.files import atomic_write, csv_line
+from gbdgc.progress import stderr, stdout, track
+from gbdgc.runs import new_run_folder, write_environment
+from gbdgc.shipped import DEFAULT
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from rich.table import Table
 
     from gbdgc.domains import Partition
 
@@ -48,13 +55,7 @@ def domains(
     """
     import warnings
 
-    from rich.markup import escape
-
     from gbdgc.cli.feature_table import read_feature_table
-    from gbdgc.errors import GbdgcWarning, about
-    from gbdgc.files import atomic_write
-    from gbdgc.progress import stderr, stdout
-    from gbdgc.runs import new_run_folder, write_environment
 
     _check_usage(source, weights, method, mode, out)
     if source.is_dir():
@@ -89,8 +90,7 @@ def domains(
 
 
 def _check_usage(source: Path, weights: Path | None, method: str, mode: str | None, out: Path | None) -> None:
-    """Refuse what would do nothing, and a folder whose labels would be lost, before the work is done."""
-    from gbdgc.errors import InputError, UsageError
+    """Refuse options without effect, and a folder whose labels would be overwritten, before any work is done."""
 
     if method == "random" and mode is not None:
         raise UsageError(f"--mode {mode}", "random has no modes", "leave it out")
@@ -107,8 +107,6 @@ def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], 
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.data.loading import descriptor_images
     from gbdgc.descriptors import describe
-    from gbdgc.progress import track
-    from gbdgc.shipped import DEFAULT
 
     raise_pillow_limit()
     network, info, _ = load_model(weights or DEFAULT)
@@ -125,10 +123,9 @@ def _distances(estimator: "Partition") -> "NDArray[np.float64]":
     return np.asarray(np.sqrt(((estimator.embedding_ - centers) ** 2).sum(axis=1)))
 
 
-def _summary(estimator: "Partition") -> "Table":
+def _summary(estimator: "Partition") -> Table:
     """One row per domain."""
     import numpy as np
-    from rich.table import Table
 
     balls = getattr(estimator, "balls_", [])
     table = Table(*("domain", "samples", "share", *(["balls"] if balls else []), "spread"))
@@ -145,10 +142,9 @@ def _summary(estimator: "Partition") -> "Table":
 
 def _write_labels(path: Path, ids: list[str], estimator: "Partition") -> None:
     """One line per sample: id, domain, ball (empty where there are none), distance to the domain's center."""
-    from gbdgc.files import atomic_write, csv_line
 
     balls = getattr(estimator, "ball_labels_", [""] * len(ids))
+    distances = (f"{distance:.6g}" for distance in _distances(estimator))
     with atomic_write(path, "w") as file:
-        file.write(csv_line(["id", "domain", "ball", "distance"]))
-        for name, domain, ball, distance in zip(ids, estimator.labels_, balls, _distances(estimator), strict=True):
-            file.write(csv_line([name, domain, ball, f"{distance:.6g}"]))
+        for row in (("id", "domain", "ball", "distance"), *zip(ids, estimator.labels_, balls, distances, strict=True)):
+            file.write(csv_line(row))

@@ -2,15 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
+from rich.box import SIMPLE
+from rich.markup import escape
+from rich.table import Table
 
 from gbdgc.cli.options import EngineName, Flag, ReadAs
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from gbdgc.errors import UsageError
+from gbdgc.memory import keep_freed_memory
+from gbdgc.progress import stderr, stdout
 
 HEADINGS = {"mae": "MAE", "rmse": "RMSE", "nae": "NAE", "bias": "bias"}
 _SHOWN_UNREADABLE = 10
@@ -71,12 +74,9 @@ def evaluate(
     from gbdgc.counting.tiling import check_tile
     from gbdgc.data import load_dataset
     from gbdgc.data.images import raise_pillow_limit
-    from gbdgc.errors import UsageError
     from gbdgc.evaluation import PREDICTIONS, save_calibrated, write_nwpu_submission
     from gbdgc.evaluation import evaluate as run_evaluation
     from gbdgc.evaluation.submission import check_nwpu_ids
-    from gbdgc.memory import keep_freed_memory
-    from gbdgc.progress import stderr, stdout
 
     if not data:
         raise UsageError("", "name at least one data set to count", "gbdgc eval WEIGHTS DATA...")
@@ -139,21 +139,16 @@ def evaluate(
 
 
 def _text_of(path: Path) -> str:
-    """Read a file of ours; names in it need not be text, and are then the bytes that they are."""
+    """Read one of our files; file names in it that are not valid text are kept byte for byte."""
     return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
-def tables(summary: dict[str, Any]) -> "list[Table]":
+def tables(summary: dict[str, Any]) -> list[Table]:
     """Return the errors in all, and by band of the true count, and how well points fit the labelled heads."""
-    from rich.box import SIMPLE
-    from rich.markup import escape
-    from rich.table import Table
 
-    whole = Table("data", "pictures", *HEADINGS.values(), title="errors", title_justify="left", box=SIMPLE)
-    heads = ("data", "people", "pictures", *HEADINGS.values())
-    bands = Table(*heads, title="by true count", title_justify="left", box=SIMPLE)
-    titles = ("data", "within", "precision", "recall", "F1")
-    heads_found = Table(*titles, title="heads found as points", title_justify="left", box=SIMPLE)
+    whole = table_of_numbers("errors", "data", "pictures", *HEADINGS.values())
+    bands = table_of_numbers("by true count", "data", "people", "pictures", *HEADINGS.values())
+    heads_found = table_of_numbers("heads found as points", "data", "within", "precision", "recall", "F1")
     for name, errors in summary["data"].items():
         unread = f"\n[red]{errors['unreadable']} not read[/]" if errors["unreadable"] else ""
         whole.add_row(escape(name), f"{errors['images']}{unread}", *estimate_cells(errors))
@@ -164,14 +159,19 @@ def tables(summary: dict[str, Any]) -> "list[Table]":
             values = ("–" if value is None else f"{value:.3f}" for value in scores.values())
             heads_found.add_row("" if place else escape(name), tolerance, *values)
         heads_found.add_section()
-    for table in (whole, bands, heads_found):
-        for column in table.columns[1:]:
-            column.justify = "right"
     return [whole, *(table for table in (bands, heads_found) if table.rows)]
 
 
+def table_of_numbers(title: str, first: str, *headings: str) -> Table:
+    """Return a table without rows yet, all of its columns but the first aligned to the right."""
+    table = Table(first, title=title, title_justify="left", box=SIMPLE)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table
+
+
 def notes(summary: dict[str, Any]) -> list[str]:
-    """Return what to know when reading the numbers."""
+    """Return notes on how to read the numbers."""
     limit = summary["max_side"]
     lines = [
         f"model chosen by: {summary['selection']}; longer side limited to: {'no limit' if limit is None else limit}; "
@@ -184,6 +184,10 @@ def notes(summary: dict[str, Any]) -> list[str]:
         lines.append(f"{name}: read as {errors['format']}, split {errors['split']}")
         if errors["unlabelled"]:
             lines.append(f"{name}: {errors['unlabelled']} pictures without labels are counted, and stand in no error")
+        if errors.get("near_heads") is not None:
+            lines.append(
+                f"{name}: {errors['near_heads']:.1%} of the people counted lie within 16 px of a labelled head"
+            )
         if errors.get("coverage"):
             share, width = errors["coverage"]["share"], errors["coverage"]["width"]
             lines.append(
@@ -195,7 +199,7 @@ def notes(summary: dict[str, Any]) -> list[str]:
 
 
 def verdict(gains: dict[str, Any]) -> str:
-    """Say which of two runs is better, and how sure that is."""
+    """Print which of two runs is better, and with what confidence."""
     gain = gains["mae"]
     if gain["value"] is None:
         return "no picture in common with the other run"

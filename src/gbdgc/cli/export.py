@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Literal
 
 from gbdgc.cli.options import Flag
 from gbdgc.errors import InputError, UsageError, noted_in
+from gbdgc.files import folder_beside
+from gbdgc.progress import stderr, stdout
 
 if TYPE_CHECKING:
     from gbdgc.data.images import RGB
@@ -41,10 +43,8 @@ def export(
     """
     from gbdgc.checkpoint import model_file, save_half
     from gbdgc.counting.engines import EXPORT_SUFFIXES
-    from gbdgc.counting.export import MAX_DRIFT, measure_drift
+    from gbdgc.counting.export import DRAWN_CHECKED, MAX_DRIFT, drawn_scenes, measure_drift
     from gbdgc.counting.export import export as write_export
-    from gbdgc.files import folder_beside
-    from gbdgc.progress import stderr, stdout
 
     if force and not int8:
         raise UsageError("--force", "only models in 8 bits are refused for their drift", "leave it out, or add --int8")
@@ -59,7 +59,11 @@ def export(
     if out.suffix != suffix:
         raise UsageError(f"--out {out}", f"files for {to} end in {suffix}")
     with stderr.status("drawing scenes" if calibrate is None else f"reading pictures of {calibrate}"):
-        calibration, check = _drawn(int8) if calibrate is None else _pictures(calibrate)
+        if calibrate is None:
+            calibration = drawn_scenes() if int8 else []
+            check = drawn_scenes(DRAWN_CHECKED, first=len(calibration))
+        else:
+            calibration, check = _pictures(calibrate)
     with folder_beside(out) as folder:
         made = folder / out.name
         with stderr.status(f"exporting for {to}"):
@@ -85,16 +89,15 @@ def export(
 def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
     """Return pictures to calibrate on and others to check on; the same ones where there are few."""
     chosen = read_some(folder, _CALIBRATION_IMAGES + _CHECK_IMAGES)
-    check = chosen[::3] if len(chosen) >= 6 else chosen
-    calibration = [image for place, image in enumerate(chosen) if place % 3] if len(chosen) >= 6 else chosen
-    return calibration, check
+    if len(chosen) < 6:
+        return chosen, chosen
+    return [image for place, image in enumerate(chosen) if place % 3], chosen[::3]
 
 
 def read_some(folder: Path, count: int) -> "list[RGB]":
     """Return ``count`` pictures evenly spread over a folder; unreadable ones are reported and left out."""
     from gbdgc.data.images import IMAGE_SUFFIXES, read_image
     from gbdgc.data.statistics import at_equal_steps
-    from gbdgc.progress import stderr
 
     if not folder.is_dir():
         raise InputError(f"--calibrate {folder}", "no such folder")
@@ -111,11 +114,3 @@ def read_some(folder: Path, count: int) -> "list[RGB]":
     if not chosen:
         raise InputError(f"--calibrate {folder}", "none of the pictures looked at can be read")
     return chosen
-
-
-def _drawn(int8: bool) -> "tuple[list[RGB], list[RGB]]":
-    """Return drawn scenes to calibrate on, where that is wanted, and others to check on."""
-    from gbdgc.counting.export import DRAWN_CHECKED, drawn_scenes
-
-    calibration = drawn_scenes() if int8 else []
-    return calibration, drawn_scenes(DRAWN_CHECKED, first=len(calibration))

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from gbdgc.cli.options import Several
+from gbdgc.errors import UsageError
+from gbdgc.progress import stdout
 
 
 def figure(
@@ -30,8 +32,6 @@ def figure(
     """
     from gbdgc.counting import Counter
     from gbdgc.data import load_dataset
-    from gbdgc.errors import UsageError
-    from gbdgc.progress import stdout
     from gbdgc.report.figure import choose, write_figure
 
     if not models:

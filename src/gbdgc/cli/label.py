@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from gbdgc.cli.options import Engine, Host, Port, Threads, Token
+from gbdgc.files import claim
+from gbdgc.progress import stderr
 
 
 def label(
@@ -34,8 +36,6 @@ def label(
 
     from gbdgc.counting import Counter
     from gbdgc.data.label_file import LabelFile
-    from gbdgc.files import claim
-    from gbdgc.progress import stderr
     from gbdgc.server.labelling import LABELLING, create_label_app
 
     token = check_token(token)

@@ -1,15 +1,17 @@
 """`gbdgc models`."""
 
+from rich.box import SIMPLE
+from rich.markup import escape
+from rich.table import Table
+
+from gbdgc.progress import stdout
+from gbdgc.shipped import shipped_models
+
 
 def models() -> None:
     """List the models that come with the package: the network, the training data and the errors of each."""
-    from rich.box import SIMPLE
-    from rich.markup import escape
-    from rich.table import Table
 
     from gbdgc.checkpoint import read
-    from gbdgc.progress import stdout
-    from gbdgc.shipped import shipped_models
 
     table = Table("name", box=SIMPLE)
     for heading in ("network", "trained on", "MAE", "intervals"):

@@ -6,6 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from gbdgc.cli.options import Several
+from gbdgc.progress import stdout
 
 
 def report(
@@ -25,7 +26,6 @@ def report(
     out
         The file to write; by default report.html in the run's folder.
     """
-    from gbdgc.progress import stdout
     from gbdgc.report import write_report
 
     path = write_report(run, evaluations or (), out)

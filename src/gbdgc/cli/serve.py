@@ -11,6 +11,8 @@ from cyclopts.validators import Number
 
 from gbdgc.cli.options import Engine, Host, Int8, Port, Threads, Token, Weights
 from gbdgc.errors import InputError, as_input_error
+from gbdgc.memory import give_back_freed_memory
+from gbdgc.progress import stderr, stdout
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -59,7 +61,6 @@ def serve(
     require_server()
 
     from gbdgc.counting import Counter
-    from gbdgc.memory import give_back_freed_memory
     from gbdgc.server import Limits, create_app
 
     limits = Limits(
@@ -77,7 +78,7 @@ def serve(
 
 
 def require_server() -> None:
-    """Say which extra is missing where the service's own packages are."""
+    """Name the missing extra when the packages of the service are not installed."""
     from gbdgc.counting.engines import require
 
     for module in ("uvicorn", "fastapi", "python_multipart", "prometheus_client"):
@@ -85,7 +86,7 @@ def require_server() -> None:
 
 
 def check_token(token: str | None) -> str | None:
-    """Return the token as programs send it, or say why none can."""
+    """Return the token without surrounding spaces, or refuse one that clients cannot send."""
     token = token if token is None else token.strip()  # files of environment variables may end in spaces
     if token == "":
         raise InputError("--token", "it is empty", "give one, or leave it out for a service open to all who reach it")
@@ -98,7 +99,6 @@ def run(app: "FastAPI", limits: "Limits", listener: socket.socket, token: str | 
     """Print the address and serve there until a signal."""
     from uvicorn.config import LOGGING_CONFIG
 
-    from gbdgc.progress import stderr, stdout
     from gbdgc.server import Server
 
     logging = deepcopy(LOGGING_CONFIG)
@@ -121,7 +121,7 @@ def is_local(host: str) -> bool:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take the address; nobody gets through before something listens there."""
+    """Bind the address; nobody can connect before something listens there."""
     with _taken(host, port):
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -131,6 +131,6 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _taken(host: str, port: int) -> AbstractContextManager[None]:
-    """Say which address cannot be had, and what to do."""
+    """Name the address that cannot be used, and what to do."""
     errors, advice = (OSError, OverflowError, UnicodeError), "choose another --host or --port"
     return as_input_error(errors, f"{host}:{port}", "cannot listen there ({error})", advice)

@@ -11,6 +11,8 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from gbdgc.errors import UsageError
+from gbdgc.memory import keep_freed_memory
+from gbdgc.progress import stderr, stdout
 
 
 def train(
@@ -44,8 +46,6 @@ def train(
     """
     from gbdgc.checkpoint import read
     from gbdgc.data.images import raise_pillow_limit
-    from gbdgc.memory import keep_freed_memory
-    from gbdgc.progress import stderr, stdout
     from gbdgc.training import train as run_training
     from gbdgc.training.run import is_first_process
 

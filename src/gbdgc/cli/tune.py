@@ -5,8 +5,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
+from rich.table import Table
 
+from gbdgc.cli.evaluate import HEADINGS, estimate_cells, table_of_numbers
 from gbdgc.cli.options import ReadAs
+from gbdgc.memory import keep_freed_memory
+from gbdgc.progress import stdout
 
 
 def tune(
@@ -37,8 +41,6 @@ def tune(
     out
         The run's folder.
     """
-    from gbdgc.memory import keep_freed_memory
-    from gbdgc.progress import stdout
     from gbdgc.training import tune as run_tuning
     from gbdgc.training.tuning import START
 
@@ -59,18 +61,12 @@ def tune(
         stdout.print(f"doubt: {done.doubt}", soft_wrap=True, markup=False)
 
 
-def _table(summary: dict[str, Any]) -> Any:
+def _table(summary: dict[str, Any]) -> Table:
     """Return the errors before and after, each with its interval, of pictures that were left out."""
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    from gbdgc.cli.evaluate import HEADINGS, estimate_cells
 
     title = f"{summary['pictures']} pictures, each counted by a model that was not fitted to it"
-    table = Table("fitted", *HEADINGS.values(), title=title, title_justify="left", box=SIMPLE)
+    table = table_of_numbers(title, "fitted", *HEADINGS.values())
     for way, errors in summary["errors"].items():
         mark = "[bold]" if way == summary["chosen"] else ""
         table.add_row(f"{mark}{way}", *estimate_cells(errors))
-    for column in table.columns[1:]:
-        column.justify = "right"
     return table

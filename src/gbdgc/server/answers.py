@@ -122,31 +122,16 @@ def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Chec
     except InputError as error:
         raise bad_zones(f"{error.thing}: {error.reason}", error.next_step) from error
     assert isinstance(result, Result)
-    answer = Count(
-        count=result.count,
-        interval=result.interval,
-        zone_intervals=result.zone_intervals,
+    return Count(
+        **result.to_dict(points=upload.points),
         spread=None if result.spread is None else Spread(**result.spread._asdict()),
-        width=result.width,
-        height=result.height,
-        zones=dict(result.zones),
-        per_m2=dict(result.per_m2) or None,
-        domain=result.domain,
-        novelty=result.novelty,
-        warnings=list(result.warnings),
-        milliseconds=result.milliseconds,
+        overlay=_overlay(result) if upload.overlay else None,
+        density=_density(result) if upload.density else None,
     )
-    if upload.overlay:
-        answer.overlay = _overlay(result)
-    if upload.points:
-        answer.points = [(x, y, confidence) for x, y, confidence in result.rounded_points()]
-    if upload.density:
-        answer.density = _density(result)
-    return answer
 
 
 def describe_model(counter: Counter, limits: Limits) -> Model:
-    """Say what counts here."""
+    """Describe the model behind the service."""
     info: dict[str, Any] = counter.info | counter.info.get("build", {})
     return Model(
         name=str(info.get("name", "unnamed")),

@@ -40,33 +40,20 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-_FORM: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["image"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "image": {"type": "string", "format": "binary", "description": "the picture's file"},
-                        "zones": {
-                            "type": "string",
-                            "description": 'JSON: {"name": [[x, y], ...]} with corners in pixels, or '
-                            '{"relative": true, "zones": {...}, "masks": {...}, "ground": {...}} with corners from '
-                            "0 to 1; nobody is counted inside masks, and people per square metre come of the ground, "
-                            '{"corners": [...], "metres": [...]}',
-                        },
-                        "overlay": {"type": "boolean", "default": False, "description": "send the coloured density"},
-                        "density": {"type": "boolean", "default": False, "description": "send the density itself"},
-                        "points": {"type": "boolean", "default": False, "description": "send the heads as points"},
-                    },
-                }
-            }
-        },
-    }
+_ZONES = (
+    'JSON: {"name": [[x, y], ...]} with corners in pixels, or {"relative": true, "zones": {...}, "masks": {...}, '
+    '"ground": {...}} with corners from 0 to 1; nobody is counted inside masks, and people per square metre come of '
+    'the ground, {"corners": [...], "metres": [...]}'
+)
+_FIELDS = {
+    "image": {"type": "string", "format": "binary", "description": "the picture's file"},
+    "zones": {"type": "string", "description": _ZONES},
+    "overlay": {"type": "boolean", "default": False, "description": "send the coloured density"},
+    "density": {"type": "boolean", "default": False, "description": "send the density itself"},
+    "points": {"type": "boolean", "default": False, "description": "send the heads as points"},
 }
+_SCHEMA = {"type": "object", "required": ["image"], "additionalProperties": False, "properties": _FIELDS}
+_FORM = {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _SCHEMA}}}}
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": ProblemAnswer, "description": "The picture or a field is bad"},
@@ -87,7 +74,7 @@ def create_app(
     token: str | None = None,
     release_memory: Callable[[], None] | None = None,
 ) -> FastAPI:
-    """Return the service; the counter's own limit on pixels is not asked, as the service has one.
+    """Return the service; its own limit on pixels replaces the counter's.
 
     Requests must bear the token, if there is one: ``Authorization: Bearer TOKEN``. The page asks for it; health is
     open. ``release_memory`` is called after a picture that was large, refused or given up, to return to the system what
@@ -142,12 +129,12 @@ def create_app(
     @app.head("/v1/health", include_in_schema=False)
     @app.get("/v1/health")
     async def health() -> Health:
-        """Say that the service is up, and how busy it is."""
+        """Report that the service is up, and how busy it is."""
         return Health(status="ok", queued=queue.taken, slots=queue.slots)
 
     @app.get("/v1/model", responses=_LOCKED, dependencies=locked)
     async def about_model() -> Model:
-        """Say what counts here, and within which limits."""
+        """Describe the model and the limits of the service."""
         return model
 
     @app.get("/metrics", responses=_LOCKED, dependencies=locked, response_class=_PrometheusText)
@@ -180,7 +167,7 @@ def furnish(app: FastAPI, files: dict[str, PageFile], metrics: Metrics) -> FastA
 
 
 def locked_by(token: str | None) -> list[Any]:
-    """Return the dependencies of a route that wants the token, if there is one."""
+    """Return the dependencies of a route that requires the token, if there is one."""
     return [Depends(partial(_check_token, token))] if token else []
 
 

@@ -162,7 +162,7 @@ class _BoundedProtocol(H11Protocol):
             self._disarm()
 
     def at_work(self) -> bool:
-        """Tell whether a request is being answered, and its answer being read."""
+        """Whether a request is being answered and the client is reading the answer."""
         return self.cycle is not None and not self.cycle.response_complete and not self.flow.write_paused
 
     def drop(self) -> None:

@@ -27,7 +27,7 @@ class PageFile(NamedTuple):
     tag: str
 
     def response(self, request: Request) -> Response:
-        """Return the file, or word that the browser has it already."""
+        """Return the file, or 304 if the browser has it already."""
         headers = {"ETag": self.tag, "Cache-Control": "no-cache"}
         if request.headers.get("if-none-match") == self.tag:
             return Response(status_code=304, headers=headers)

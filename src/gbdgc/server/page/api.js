@@ -2,6 +2,18 @@
 
 const RETRIES = 4;
 const LONGEST_WAIT = 10;
+const TOKEN_DIALOG = `
+  <dialog id="token-dialog" aria-labelledby="token-title">
+    <form method="dialog">
+      <h2 id="token-title">This service wants a token</h2>
+      <p class="dim">Whoever runs it can tell you. It is forgotten when this tab is closed.</p>
+      <p id="token-refused" role="alert" hidden>That was not the right one.</p>
+      <label for="token">Token</label>
+      <input id="token" type="password" autocomplete="off" required>
+      <button class="primary">Go on</button>
+    </form>
+  </dialog>
+`;
 
 /** What the service answered instead of a count. */
 export class Problem extends Error {
@@ -66,6 +78,7 @@ async function request(address, options = {}, read = (answer) => answer.json()) 
 }
 
 function askForToken() {
+  if (!document.getElementById("token-dialog")) document.body.insertAdjacentHTML("beforeend", TOKEN_DIALOG);
   const dialog = document.getElementById("token-dialog");
   const field = document.getElementById("token");
   field.value = "";

@@ -52,7 +52,7 @@ bench: setup ## print the ratios that the documentation speaks of
 results: setup ## make the tables on the pages again from results/
 	test -d results
 	for folder in $$(find results -name cells | xargs dirname | sort); do \
-	  pages=$$(grep -lE "<!-- gbdgc benchmark $$folder(:| )" README.md docs/results.md); \
+	  pages=$$(grep -lE "<!-- gbdgc benchmark $$folder(:| )" README.md docs/*results.md); \
 	  $(BIN)/gbdgc benchmark $$(basename $$folder) --tables-only --out $$(dirname $$folder) $${pages:+--pages $$pages} || exit 1; done
 
 wheel: ## build dist/ for an index; TAG=v1.2.3 must be the version, GBDGC_REPOSITORY the address that links lead to

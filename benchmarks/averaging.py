@@ -38,7 +38,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         config = load_config(run.folder / "config.yaml")
         state = build_state(config, Path(name), make_fabric(config, 1))
-        folder = state.folder / "checkpoints"
+        folder = state.run.checkpoints
         folder.mkdir()
         info["averaged"] = {"share": options.share, "before": Path(options.before).name}
         info["validation"] = None  # of the later model alone

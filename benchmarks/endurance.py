@@ -2,8 +2,8 @@
 
 Run with ``python benchmarks/endurance.py [--minutes 10] [--share 1.0] [--only PART ...]``. Everything happens on this
 machine, over loopback, in a temporary folder. Each part stops at its share of the time that is left, so that the column
-"tried" says how far it came; the goal of the column "failed" is zero. Read-only folders and full disks are mounts in a
-namespace of their own (Linux, ``unshare``).
+"tried" says how far it came; the goal of the column "failed" is zero. ``--only PART`` runs a part alone.
+Read-only folders and full disks are mounts in a namespace of their own (Linux, ``unshare``).
 """
 
 import argparse
@@ -529,10 +529,10 @@ class Part(NamedTuple):
 
 
 PARTS = {
+    "disks": Part("commands on a full disk and in a read-only folder", 16, 4, bad_disks),
     "pictures": Part("corrupted pictures", 2000, 1, corrupt_pictures),
     "labels": Part("damaged label files, eleven formats", 1000, 1, damage_labels),
     "requests": Part("requests of 64 clients, a tenth hostile, the server killed once", 10_000, 3, storm),
-    "disks": Part("commands on a full disk and in a read-only folder", 16, 1.5, bad_disks),
     "kills": Part("trainings killed and resumed to the same bits", 100, 4, kill_trainings),
 }
 

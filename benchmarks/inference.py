@@ -98,10 +98,12 @@ def compare(backbone: str, images: list[Images], folder: Path, rounds: int, size
 def write_models(backbone: str, images: list[Images], folder: Path) -> dict[str, Path]:
     """Write a model with random weights for every engine."""
     torch.manual_seed(0)
-    network = build_network(backbone, pretrained=False, style=False).eval()
+    # The compact network as it ships, without a codebook, which its predecessor below does not have either.
+    network = build_network(backbone, pretrained=False, style=False, codebook=backbone == "vgg16").eval()
     with torch.no_grad():
         network.semantic[0].weight.mul_(4)  # or else every place would count nearly the same
-    checkpoint.save_model(folder / "torch.safetensors", network, {"backbone": backbone}, {}, {})
+    build = {"backbone": backbone, "codebook": network.codebook is not None}
+    checkpoint.save_model(folder / "torch.safetensors", network, build, {}, {})
     graph, description = graphs.write_graph(network, folder / "graph.onnx"), pack({}, {})
     corners = [np.ascontiguousarray(image[..., :256, :256]) for image in images]  # what calibrates changes no time
     graphs.write_onnx(graph, folder / "fp32.onnx", description)
@@ -119,7 +121,7 @@ def write_models(backbone: str, images: list[Images], folder: Path) -> dict[str,
 
 
 def former_engines(picture: Images, folder: Path) -> dict[str, Callable[[Images], Images]]:
-    """Return the compact network before this one on each engine; without its codebook, so rather fast for its kind."""
+    """Return the compact network before this one on each engine; both without a codebook."""
     onnxruntime, openvino = require("onnxruntime", "onnx"), require("openvino", "openvino")
     network = FormerCompact().eval()
     path = folder / "former.onnx"

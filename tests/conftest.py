@@ -112,8 +112,8 @@ def exports(model: Path, pictures: list[NDArray[np.uint8]], once: Once) -> dict[
         from gbdgc.counting.graph import write_graph, write_onnx, write_openvino
         from gbdgc.counting.rounding import in_8_bits
 
-        network, info, tensors = checkpoint.load_model(model)
-        description = pack(info, {name: tensor.numpy() for name, tensor in tensors.items()})
+        network, info, arrays = checkpoint.load_model(model)
+        description = pack(info, arrays)
         graph = write_graph(network, folder / "graph.onnx")
         small = in_8_bits(graph, calibration_windows(pictures[:8]))
         for name in names:

@@ -13,12 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from gbdgc.errors import InputError, as_input_error
+from gbdgc.errors import InputError, about, as_input_error
 from gbdgc.files import atomic_write
 from gbdgc.models import Network, build_network
 from gbdgc.runs import BEST as BEST  # a model's name belongs to both
@@ -33,7 +35,7 @@ _INFO, _DIGEST = "gbdgc", "sha256"
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) -> None:
-    """Write tensors and a JSON-able description, whole or not at all, with a digest of both."""
+    """Write tensors and a JSON-serialisable description atomically, with a digest of both."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(info)
     with atomic_write(path) as file:
@@ -41,7 +43,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], info: Mapping[str, Any]) ->
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return what ``write`` wrote, to the bit; older files have no digest, and are taken as they are."""
+    """Read what ``write`` wrote, bit for bit; older files have no digest and are not checked."""
     damaged, reason = (
         (SafetensorError, OSError, ValueError, RecursionError),
         "damaged or not a safetensors file ({error})",
@@ -86,7 +88,7 @@ def rotate_in(folder: Path, tensors: Mapping[str, Tensor], info: Mapping[str, An
 
 
 def has_any(folder: Path) -> bool:
-    """Tell whether a checkpoint was ever written there."""
+    """Return whether a checkpoint was ever written there."""
     return any((folder / name).exists() for name in (LAST, PREVIOUS))
 
 
@@ -103,12 +105,12 @@ def read_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any], list[s
 
 
 def nest(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Put a name in front of every key."""
+    """Prefix every key with a name."""
     return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
 
 
 def nested(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors under that name, the name cut off."""
+    """Return the tensors with that prefix, without it."""
     return {
         name.removeprefix(f"{prefix}/"): tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}/")
     }
@@ -138,7 +140,7 @@ def save_model(
 
 
 def save_half(model: str | os.PathLike[str], out: Path) -> None:
-    """Write a model again with its weights in 16 bits: half the size, to count with and not to train on."""
+    """Write a copy of a model with 16-bit weights: half the size, for counting and not for training."""
     tensors, info = read(model_file(model))
     halves = {
         name: tensor.half() if name.startswith("network/") and tensor.is_floating_point() else tensor
@@ -155,17 +157,17 @@ def amend_model(
     info: Mapping[str, Any],
     tensors: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> None:
-    """Write a model again with more in its description, or other further tensors; all else stays as it is."""
+    """Write a copy of a model with additions to its description and its further tensors."""
     before, description = read(model_file(model))
     write(out, before | dict(tensors), description | dict(info))
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:
-    """Return the model file itself: of a run's folder the best one, and of a name the model that ships under it."""
+    """Return the model file: the best one of a run's folder, or the one that ships under a name."""
     path = find_model(path)
     advice = f"give a run's folder, a model file, or one of: {', '.join(shipped_models())}"
     with (
-        as_input_error(OSError, path, "cannot be read ({error})", advice),
+        as_input_error((OSError, ValueError), path, "cannot be read ({error})", advice),
         as_input_error(FileNotFoundError, path, "no such file", advice),
     ):
         if not path.is_dir():
@@ -177,8 +179,8 @@ def model_file(path: str | os.PathLike[str]) -> Path:
     raise InputError(path, f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed")
 
 
-def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, Tensor]]:
-    """Return the network, ready to count, its description and its further tensors; a run's folder will do as well."""
+def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, NDArray[np.generic]]]:
+    """Load a model file or a run's folder: the network, ready to count, its description and its further arrays."""
     path = model_file(path)
     tensors, info = read(path)
     if "build" not in info:
@@ -189,4 +191,14 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], d
     except (RuntimeError, TypeError, ValueError) as error:
         raise InputError(path, f"made by another version of gbdgc, or damaged ({error})") from error
     extras = {name: tensor for name, tensor in tensors.items() if not name.startswith("network/")}
-    return network.eval(), info, extras
+    with about(path):
+        return network.eval(), info, to_arrays(extras)
+
+
+def to_arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[np.generic]]:
+    """Return tensors as arrays; not all types of torch's are numpy's too."""
+    arrays: dict[str, NDArray[np.generic]] = {}
+    for name, tensor in tensors.items():
+        with as_input_error(TypeError, "", f"{name}: {tensor.dtype}, which numpy does not have", "make it again"):
+            arrays[name] = tensor.numpy()
+    return arrays

@@ -45,8 +45,8 @@ class DataConfig:
     max_side: int | None = None
     """Pictures with a longer side are shrunk, in training and in evaluation. Results are most sensitive to this."""
     test_scale: float = 1.0
-    """Pictures are scaled by this factor before counting, but not beyond `max_side`: distant heads need more pixels.
-    Choose it on the source."""
+    """Pictures, shrunk to `max_side` if need be, are scaled by this factor before counting: distant heads need more
+    pixels. Choose it on the source."""
     kernel: int = 15
     sigma: float = 4.0
     adaptive: bool = False
@@ -199,7 +199,7 @@ def save_config(config: Config, path: Path) -> None:
 
 
 def settings_that_matter(config: Config) -> dict[str, Any]:
-    """Return the settings by their full names, without those that change no result: speed, and what is saved when."""
+    """Return the settings by their full names, without those that do not affect results, such as speed."""
     settings: dict[str, Any] = {}
     for section, content in asdict(config).items():
         settings |= (
@@ -238,7 +238,7 @@ def presets() -> dict[str, Path]:
 
 
 def _known_keys(cls: Any, prefix: str = "") -> Iterable[tuple[str, bool]]:
-    """Every key there is, and whether anything may stand below it."""
+    """Every known key, and whether it may have keys of any name below it."""
     for item in fields(cls):
         section: Any = item.default_factory
         yield prefix + item.name, item.name == "options"

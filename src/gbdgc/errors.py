@@ -41,7 +41,7 @@ def as_input_error(
 
 @contextmanager
 def about(thing: object, part: str = "") -> Iterator[None]:
-    """Say of an `InputError` which thing it is about, where only the caller knows that, and which part of it."""
+    """Name the thing that an `InputError` is about, where only the caller knows it, and which part of it."""
     try:
         yield
     except InputError as error:
@@ -51,7 +51,7 @@ def about(thing: object, part: str = "") -> Iterator[None]:
 
 @contextmanager
 def noted_in(problems: list[str]) -> Iterator[None]:
-    """Add an `InputError` to the problems and go on behind the block, so that one bad input does not hide the next."""
+    """Add an `InputError` to the problems and continue after the block, so that one does not hide the next."""
     try:
         yield
     except InputError as error:

@@ -32,7 +32,7 @@ def natural_order(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
 
 
 def is_number(cell: str) -> bool:
-    """Tell whether a cell of a table holds a number."""
+    """Return whether a table cell holds a number."""
     try:
         float(cell)
     except ValueError:
@@ -79,7 +79,7 @@ def write_json(path: Path, content: object) -> None:
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
     """Make a folder and its parents unless they exist; return its path."""
-    with as_input_error(OSError, path, "this folder cannot be made ({error})", "choose another"):
+    with as_input_error((OSError, ValueError), path, "this folder cannot be made ({error})", "choose another"):
         Path(path).mkdir(parents=True, exist_ok=True)
     return Path(path)
 
@@ -155,7 +155,9 @@ def csv_line(values: Iterable[object]) -> str:
 
 def csv_rows(text: str) -> list[list[str]]:
     """Return the rows of CSV as `csv_line` was given them, every cell as text."""
-    return [
-        [cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell for cell in row]
-        for row in csv.reader(io.StringIO(text, newline=""))
-    ]
+    return [[plain_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline=""))]
+
+
+def plain_cell(cell: str) -> str:
+    """Return a cell of CSV without the apostrophe that `csv_line` puts in front of what looks like a formula."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

@@ -18,7 +18,7 @@ stdout = Console(highlight=False, emoji=False)
 
 
 class _Rate(ProgressColumn):
-    """How many a second; nothing while too little time has passed for that to mean anything."""
+    """Items per second; empty until enough time has passed to measure it."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()

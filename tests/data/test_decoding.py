@@ -15,6 +15,7 @@ from PIL import Image
 from gbdgc.data.decoding import Decoder
 from gbdgc.data.images import PictureTooLarge, read_image
 from gbdgc.errors import InputError
+from gbdgc.server import Limits
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +105,23 @@ def test_deep_greys_of_many_pixels_take_little_memory(decoder: Decoder) -> None:
     assert len(content) < 200_000
     assert decoder.read(content, nothing).image.shape == (4000, 4000, 3)
     assert resident_kilobytes(decoder, "VmHWM:") < 450_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="reads limits from Linux's /proc")
+def test_the_service_decodes_pictures_of_any_mode_at_its_limit_in_bounded_memory() -> None:
+    decoder = Decoder(Limits().pixels, reduce_to=1600)
+    decoder.warm_up()
+    assert decoder._process is not None
+    limits = Path(f"/proc/{decoder._process.pid}/limits").read_text()
+    assert int(limits.split("Max address space")[1].split()[0]) < 3e9
+    side = int(Limits().pixels ** 0.5)
+    kinds = [("RGBA", "PNG"), ("LA", "PNG"), ("I;16", "PNG"), ("F", "TIFF"), ("CMYK", "TIFF"), ("RGBA", "WEBP")]
+    for mode, kind in kinds:
+        options = {"compression": "tiff_adobe_deflate"} if kind == "TIFF" else {}
+        assert decoder.read(encoded(Image.new(mode, (side, side)), kind, **options), nothing).width == side
+    progressive = encoded(Image.new("CMYK", (side, side)), "JPEG", progressive=True)
+    assert decoder.read(progressive, nothing).width == side
+    decoder.close()
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from Linux's /proc")

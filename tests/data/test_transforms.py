@@ -242,6 +242,17 @@ def test_blur_spreads_light_and_keeps_it():
     assert np.sqrt((share.sum(axis=1) * rows**2).sum()) == pytest.approx(1, abs=0.15)
 
 
+def test_shade_changes_the_light_evenly_from_one_side_to_the_other():
+    image = np.full((40, 60, 3), 100, dtype=np.uint8)
+    across, down = transforms.shade(image, 0.0, 0.5, 1.5), transforms.shade(image, np.pi / 2, 0.5, 1.5)
+    assert (across[:, 0] == 50).all()
+    assert (across[:, -1] == 150).all()
+    assert (np.diff(across[0, :, 0].astype(int)) >= 0).all()
+    assert (abs(down[0].astype(int) - 50) <= 1).all()
+    assert (abs(down[-1].astype(int) - 150) <= 1).all()
+    assert transforms.shade(image, 0.7, 3.0, 3.0).max() == 255
+
+
 def test_noise_has_the_strength_that_was_asked_for():
     image = np.full((100, 100, 3), 128, np.uint8)
     assert transforms.noise(image, 7.0, np.random.default_rng(0)).std() == pytest.approx(7, rel=0.05)

@@ -113,7 +113,7 @@ def test_balls_are_a_partition_and_the_tree_is_consistent(Z, rules):
             assert tree.size[left] + tree.size[right] == tree.size[ball]
             assert tree.depth[left] == tree.depth[right] == tree.depth[ball] + 1
             assert set(tree.members(left)) | set(tree.members(right)) == set(tree.members(ball))
-    labels = tree.ball_labels()
+    labels = tree.spread(np.arange(len(tree.leaves)))
     for position, leaf in enumerate(tree.leaves):
         assert (labels[tree.members(leaf)] == position).all()
         np.testing.assert_allclose(tree.center[leaf], Z[tree.members(leaf)].mean(axis=0), atol=1e-8 * (1 + np.ptp(Z)))

@@ -159,6 +159,15 @@ def test_a_run_that_was_stopped_is_reported_as_far_as_it_went(run: Path) -> None
     assert "There is no model yet" in read(write_report(run))
 
 
+def test_a_training_cloud_that_cannot_be_right_is_named_with_its_file(run: Path) -> None:
+    best = run / "checkpoints" / "best.safetensors"
+    tensors, info = checkpoint.read(best)
+    for strange, reason in ((tensors["trust/mean"].bfloat16(), "bfloat16"), (tensors["trust/mean"][:3], "of shape")):
+        checkpoint.write(best, tensors | {"trust/mean": strange}, info)
+        with pytest.raises(InputError, match=rf"best\.safetensors: trust: .*{reason}"):
+            write_report(run)
+
+
 def test_names_from_files_cannot_become_markup(write_run: Callable[..., Path], streets: Path, model: Path) -> None:
     run = write_run("name='<b>bold</b>'")
     evaluate(model, {"</script><script>alert(1)</script>": streets}, split="test", out=run / "eval")

@@ -34,6 +34,9 @@ def test_a_place_where_no_folder_can_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "runs/domains").touch()
     with pytest.raises(InputError, match=r"runs/domains: this folder cannot be made"):
         new_run_folder("domains", "street")
+    for out in ("street" * 100, "a\0b"):
+        with pytest.raises(InputError, match=r": this folder cannot be (used|made)"):
+            opened(out=out)
 
 
 @pytest.mark.parametrize("name", ["../../X", "/etc/X", "a/b", "..", ".", "", " ", "a\0b"])

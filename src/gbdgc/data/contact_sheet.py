@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 from jinja2 import Environment
-from PIL import Image
 
-from gbdgc.data.images import MAX_PIXELS, jpeg_address, read_image
+from gbdgc.data.images import MAX_PIXELS, read_image, thumbnail_address
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.sample import Points, Sample
 from gbdgc.data.statistics import Bin
@@ -88,8 +87,7 @@ def _draw(sample: Sample, max_pixels: int) -> tuple[str, _Thumbnail]:
     width, height = (max(round(side * scale), 1) for side in (sample.width, sample.height))
     address = ""
     with suppress(InputError):
-        image = Image.fromarray(read_image(sample.image, max_pixels=max_pixels))
         # Twice the pixels that it takes on the page, for sharp screens, but never more than there are.
-        image.thumbnail((2 * width, 2 * height))
-        address = jpeg_address(image, _QUALITY)
+        image = read_image(sample.image, max_pixels=max_pixels)
+        address = thumbnail_address(image, 2 * width, 2 * height, _QUALITY)
     return sample.id, _Thumbnail(width, height, scale, address)

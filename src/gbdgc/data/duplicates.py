@@ -33,7 +33,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Portrait:
-    """What is kept of a picture to recognise it: a hash of its pixels, and a small grey copy."""
+    """What identifies a picture: a hash of its pixels, and a small grey copy."""
 
     digest: bytes
     thumbnail: NDArray[np.uint8]
@@ -82,7 +82,7 @@ def _perceptual_hashes(thumbnails: Floats) -> NDArray[np.uint64]:
 
 @numba.njit(cache=True)
 def _same(first: Floats, second: Floats) -> bool:
-    """Tell whether every part of the first thumbnail is found near its place in the second."""
+    """Return whether every part of the first thumbnail is found near its place in the second."""
     for top in range(0, _SIDE, _BLOCK):
         for left in range(0, _SIDE, _BLOCK):
             part = first[top : top + _BLOCK, left : left + _BLOCK]
@@ -95,7 +95,7 @@ def _same(first: Floats, second: Floats) -> bool:
 
 @numba.njit(cache=True)
 def _found(part: Floats, picture: Floats, top: int, left: int, limit: float) -> bool:
-    """Tell whether the squared differences from the picture stay within the limit somewhere near (top, left)."""
+    """Return whether the squared differences from the picture stay within the limit somewhere near (top, left)."""
     for down in _SHIFTS:
         for right in _SHIFTS:
             total = 0.0

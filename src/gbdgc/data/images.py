@@ -119,6 +119,13 @@ def jpeg_address(image: Image.Image, quality: int) -> str:
     return f"data:image/jpeg;base64,{b64encode(buffer.getvalue()).decode('ascii')}"
 
 
+def thumbnail_address(image: RGB, width: int, height: int, quality: int) -> str:
+    """Return such an address of the picture made small enough to fit into a width and a height."""
+    small = Image.fromarray(image)
+    small.thumbnail((width, height))
+    return jpeg_address(small, quality)
+
+
 def _strips(image: Image.Image) -> Iterator[tuple[slice, Image.Image]]:
     rows = max(1, _STRIP_PIXELS // image.width)
     for top in range(0, image.height, rows):

@@ -14,7 +14,7 @@ from gbdgc.data.formats.entry import only_file
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.reading import load_dataset
 from gbdgc.data.sample import Points, Sample
-from gbdgc.errors import InputError, as_input_error
+from gbdgc.errors import InputError, as_input_error, noted_in
 
 NAME = "labels.csv"
 MAX_HEADS = 100_000
@@ -41,8 +41,11 @@ class LabelFile:
         found = csv_points.label_files(folder)
         self.path = only_file(folder, found, "CSV of points") if found else folder / NAME
         dataset = load_dataset(folder, "folder", skip_bad=True)
-        self.problems = dataset.problems
-        self.pictures = {sample.id: sample for sample in dataset}
+        self.problems = list(dataset.problems)
+        self.pictures: dict[str, Sample] = {}
+        for sample in dataset:
+            with noted_in(self.problems):
+                self.pictures[csv_points.check_text(sample.id)] = sample
         self._lock = Lock()
         self._read: object = None
         self._labelled: dict[Path, Sample] = {}
@@ -61,6 +64,8 @@ class LabelFile:
         No heads, an empty list, says that nobody is in the picture; None takes its labels away.
         """
         picture = self.pictures[name]
+        if heads is not None and not picture.image.exists():
+            raise InputError(picture.image, "no such file", "start `gbdgc label` again if it was moved")
         points = None if heads is None else _checked(heads, picture)
         with self._lock:
             self._refresh()
@@ -80,7 +85,7 @@ class LabelFile:
         return points
 
     def _refresh(self) -> None:
-        """Read the file, unless it still is as it was read or written last."""
+        """Read the file if it has changed since it was last read or written."""
         if (state := self._state()) != self._read:
             dataset = load_dataset(self.path, "csv") if state else ()
             self._labelled = {_place(sample): sample for sample in dataset}
@@ -94,7 +99,7 @@ class LabelFile:
 
 
 def tag_of(heads: Points | None) -> str:
-    """Return a tag that changes with the heads: a client that saves says by it which version it has seen."""
+    """Return a tag that changes with the heads, by which a client names the version that it has seen."""
     return UNLABELLED if heads is None else sha256(heads.tobytes()).hexdigest()[:16]
 
 

@@ -58,18 +58,17 @@ class TrainingSet:
 
     Parameters
     ----------
-    dataset : Dataset
-        Samples with points. Until `relabel` is called all of them are of domain 0.
-    kernel, sigma, adaptive
-        The density map's: see `density_map`. Adaptive widths look at all neighbours, also those outside the crop.
-    cell : int
-        Side in pixels of the cells in which people are given.
-    seed : int
-        Of all chance in the crops.
-    cache_bytes : int
-        Memory for decoded pictures.
-    max_side : int, optional
-        Pictures with a longer side are shrunk first.
+    dataset : samples with points. Until `relabel` is called all of them are of domain 0.
+    kernel, sigma, adaptive : the density map's: see `density_map`. Adaptive widths look at all neighbours, also those
+        outside the crop.
+    cell : side in pixels of the cells in which people are given.
+    seed : of all chance in the crops.
+    cache_bytes : memory for decoded pictures.
+    max_side : pictures with a longer side are shrunk first.
+
+    Attributes
+    ----------
+    labels : the pseudo-domain of each sample by id, in the order of the data set; empty until `relabel` is called.
     """
 
     dataset: Dataset
@@ -90,26 +89,27 @@ class TrainingSet:
             reason = f"{len(unlabelled)} of {len(self)} samples have no labels, such as {unlabelled[0]}"
             raise InputError("", reason, "train on `dataset.labelled`")
         self.cache = ImageCache(cache_bytes, max_side=max_side)
-        self._domains = dict.fromkeys(self.dataset.ids, 0)
+        self.labels: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def domains(self) -> dict[str, int]:
         """Return the pseudo-domain of each id, in the order of the data set."""
-        return dict(self._domains)
+        return dict(self.labels) or dict.fromkeys(self.dataset.ids, 0)
 
     def relabel(self, domains: Mapping[str, int]) -> None:
         """Replace the pseudo-domains of all samples; the next epoch's batches will have them."""
-        missing = [id for id in self._domains if id not in domains]
-        strange = [id for id in domains if id not in self._domains]
+        ids = dict.fromkeys(self.dataset.ids)
+        missing = [id for id in ids if id not in domains]
+        strange = [id for id in domains if id not in ids]
         if missing or strange:
             raise InputError(
                 "pseudo-domains for other samples than these",
                 f"{len(missing)} are missing{_such_as(missing)}, "
                 f"{len(strange)} are not in the training set{_such_as(strange)}",
             )
-        self._domains = {id: int(domains[id]) for id in self._domains}
+        self.labels = {id: int(domains[id]) for id in ids}
 
     def item(self, id: str, epoch: int, turn: int = 0) -> Item:
         """Return the crop of a picture in an epoch; ``turn`` counts the times that the epoch has shown it before."""
@@ -128,7 +128,7 @@ class TrainingSet:
     def _cut(
         self, id: str, size: int, scale: tuple[float, float], random: np.random.Generator
     ) -> tuple[RGB, Points, float | NDArray[np.float32]]:
-        """Return a square of the picture at a scale by chance, the heads in it, and the widths of their kernels."""
+        """Return a square of the picture at a random scale, the heads in it, and the widths of their kernels."""
         sample = self.dataset.by_id(id)
         image = self.cache.read(sample)
         height, width = image.shape[:2]
@@ -154,7 +154,8 @@ class TrainingSet:
         size = self.augmentation.crop
         low, high = self.augmentation.scale_range
         pieces = [self._cut(id, size // 2, (low / 2, high / 2), random) for _ in range(4)]
-        image = transforms.tiled([piece[0] for piece in pieces])
+        squares = [piece[0] for piece in pieces]
+        image = np.concatenate([np.concatenate(row, axis=1) for row in (squares[:2], squares[2:])])
         corners = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.float32) * np.float32(size // 2)
         points = np.concatenate([piece[1] + corner for piece, corner in zip(pieces, corners, strict=True)])
         sigma = np.concatenate([piece[2] for piece in pieces]) if self.adaptive else self.sigma
@@ -167,20 +168,13 @@ class Batches:
 
     Parameters
     ----------
-    batch_size : int
-        Pictures per step over all processes together; each process gets the rows of its ``rank``.
-    epoch, seed : int
-        Determine the order.
-    start : int
-        Steps of this epoch that are already done: their pictures are not read.
-    workers : int
-        Threads; with 0 each batch is made on demand.
-    repeats : int
-        Crops per picture and epoch.
-    balanced : bool
-        Fill each batch with the pseudo-domains in equal parts.
-    shares : mapping, optional
-        The share of each source in the epoch, by its name, with which the ids of its pictures begin.
+    batch_size : pictures per step over all processes together; each process gets the rows of its ``rank``.
+    epoch, seed : determine the order.
+    start : steps of this epoch that are already done: their pictures are not read.
+    workers : threads; with 0 each batch is made on demand.
+    repeats : crops per picture and epoch.
+    balanced : fill each batch with the pseudo-domains in equal parts.
+    shares : the share of each source in the epoch, by its name, with which the ids of its pictures begin.
 
     Every batch is full: the remainder at the end of an epoch is dropped, and a set with fewer pictures than a batch
     fills it with further crops of the same pictures.
@@ -218,7 +212,10 @@ class Batches:
         parts = self._draws(domains)
         draws = [draw for part in parts for draw in part]
         ahead = 2 * self.batch_size // self.world_size
-        with closing(prefetch(self._item, draws, workers=self.workers, ahead=ahead)) as items:
+        make = self.training_set.item
+        with closing(
+            prefetch(lambda draw: make(draw.id, self.epoch, draw.turn), draws, workers=self.workers, ahead=ahead)
+        ) as items:
             for part in parts:
                 made = list(islice(items, len(part)))
                 yield Batch(
@@ -241,9 +238,6 @@ class Batches:
         rows = self.batch_size // self.world_size
         firsts = range(self.start * self.batch_size + self.rank * rows, length, self.batch_size)
         return [order[first : first + rows] for first in firsts]
-
-    def _item(self, draw: Draw) -> Item:
-        return self.training_set.item(draw.id, self.epoch, draw.turn)
 
 
 def descriptor_images(

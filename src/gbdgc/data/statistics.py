@@ -42,7 +42,7 @@ class Bin:
 
     @property
     def label(self) -> str:
-        """Its range, for people."""
+        """The range as text."""
         if self.low == self.high:
             return f"{self.low:,} head{'s' * (self.low != 1)}"
         return f"{self.low:,} to {self.high:,} heads"

@@ -9,7 +9,6 @@ Points keep their order, and only cropping drops any. Random functions take thei
 """
 
 import math
-from collections.abc import Sequence
 from io import BytesIO
 from typing import NamedTuple
 
@@ -46,7 +45,7 @@ def clamp(points: Points, width: int, height: int) -> Points:
 
 
 def within(points: Points, box: Box) -> NDArray[np.bool_]:
-    """Tell which heads lie in the box; boxes that tile a picture share its heads out without loss or doubling."""
+    """Return a mask of the heads inside the box; boxes that tile a picture hold every head exactly once."""
     corner, sides = np.array([box.left, box.top]), np.array([box.width, box.height])
     inside = (points >= corner) & (points < corner + sides)
     return np.asarray(inside.all(axis=1))
@@ -59,9 +58,9 @@ def resized(image: RGB, width: int, height: int) -> RGB:
 
 
 def limit_side(image: RGB, max_side: int | None, scale: float = 1.0) -> RGB:
-    """Bring the picture to ``scale`` times its size, but its longer side to at most ``max_side``; None is no limit."""
+    """Shrink the picture to a longer side of at most ``max_side``, if any, and scale that, in a single resize."""
     rows, columns = image.shape[:2]
-    factor = scale if max_side is None else min(scale, max_side / max(rows, columns))
+    factor = scale if max_side is None else scale * min(1.0, max_side / max(rows, columns))
     if factor == 1:
         return image
     return resized(image, max(1, round(factor * columns)), max(1, round(factor * rows)))
@@ -85,7 +84,7 @@ def random_box(
     scale: tuple[float, float] = (1.0, 1.0),
     around: NDArray[np.float32] | None = None,
 ) -> Box:
-    """Choose the square that becomes a crop of ``size`` when the picture is scaled by chance within ``scale``.
+    """Choose the square that becomes a crop of ``size`` when the picture is scaled at random within ``scale``.
 
     Halving is as likely as doubling. Where the scaled picture has a side under ``size``, it is enlarged to fit. The
     square lies anywhere, or anywhere with the point ``around`` in it. Without scaling it lies on whole pixels.
@@ -100,12 +99,6 @@ def random_box(
     if side == size:
         return Box(int(random.integers(columns - size + 1)), int(random.integers(rows - size + 1)), size, size)
     return Box(random.uniform(0, furthest[0]), random.uniform(0, furthest[1]), side, side)
-
-
-def tiled(images: Sequence[RGB]) -> RGB:
-    """Lay four pictures of one size out as a square: two above, two below."""
-    first, second, third, fourth = images
-    return np.concatenate([np.concatenate([first, second], axis=1), np.concatenate([third, fourth], axis=1)])
 
 
 def flip(image: RGB, points: Points) -> tuple[RGB, Points]:
@@ -127,7 +120,7 @@ def colour_jitter(
     saturation: float = 0.0,
     hue: float = 0.0,
 ) -> RGB:
-    """Change the colours by chance.
+    """Change the colours at random.
 
     ``brightness``, ``contrast`` and ``saturation`` of b draw a factor from 1 - b to 1 + b; ``hue`` of h turns the
     colours by up to h of the full circle either way. All of them are affine in RGB, so they are one pass over the
@@ -156,6 +149,16 @@ def gamma(image: RGB, exponent: float) -> RGB:
     """Raise the brightness to a power: night below the camera's range, or a washed-out day."""
     levels = np.rint(255 * (np.arange(256) / 255) ** exponent).astype(np.uint8)
     return levels[image]
+
+
+def shade(image: RGB, angle: float, near: float, far: float) -> RGB:
+    """Let the light change evenly across the picture, in the direction of ``angle``, by a factor from near to far."""
+    height, width = image.shape[:2]
+    across = np.linspace(-1, 1, width, dtype=np.float32) * np.float32(math.cos(angle))
+    down = np.linspace(-1, 1, height, dtype=np.float32) * np.float32(math.sin(angle))
+    place = (down[:, None] + across) / np.float32(abs(math.cos(angle)) + abs(math.sin(angle)))
+    gain = np.float32((near + far) / 2) + np.float32((far - near) / 2) * place
+    return np.minimum(image * gain[..., None], 255).astype(np.uint8)
 
 
 def jpeg(image: RGB, quality: int) -> RGB:

@@ -22,8 +22,7 @@ class KMeansDomains(ClusterMixin, WarmStartDomains):
 
     Parameters
     ----------
-    mode : "paper" or "stable", default="paper"
-        "paper" is plain K-means, ten starts. "stable" adds the clip, the memory and the hysteresis of
+    mode : "paper" is plain K-means, ten starts. "stable" adds the clip, the memory and the hysteresis of
         ``GranularBallDomains(mode="stable")``, the same code.
     n_domains, n_components, random_state : as in `GranularBallDomains`, and so are the attributes; there are no balls.
     """
@@ -73,12 +72,9 @@ class SourceDomains(EmbeddedDomains):
 
     Parameters
     ----------
-    balls : bool, default=False
-        Divide each source further by `GranularBallDomains`, into its share of ``n_domains``.
-    n_domains : int or "auto"
-        Used with ``balls`` only: the number over all sources together, at least one each.
-    n_components, random_state
-        As in `GranularBallDomains`, and so are the attributes.
+    balls : divide each source further by `GranularBallDomains`, into its share of ``n_domains``.
+    n_domains : used with ``balls`` only: the number over all sources together, at least one each.
+    n_components, random_state : as in `GranularBallDomains`, and so are the attributes.
     """
 
     n_domains: int | str = "auto"

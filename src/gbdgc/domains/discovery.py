@@ -1,7 +1,7 @@
 """`GranularBallDomains`: latent domains from granular balls, as a scikit-learn estimator."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -117,13 +117,13 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
 
     n_domains: int | str = "auto"
     n_components: int | None = 256
-    split_margin: float = 1.05
-    sharpness: float | str = "sqrt"
-    max_depth: int = 8
-    min_ball_size: int = 1
-    max_iter: int = 10
+    split_margin: float = DivisionRules.split_margin
+    sharpness: float | str = DivisionRules.sharpness
+    max_depth: int = DivisionRules.max_depth
+    min_ball_size: int = DivisionRules.min_ball_size
+    max_iter: int = DivisionRules.max_iter
     mode: str = "paper"
-    weight_power: str = "assignment"
+    weight_power: str = DivisionRules.weight_power
     random_state: int | RandomState | None = 0
     copy: bool = True
 
@@ -146,10 +146,7 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
         previous_labels : the same samples' domains from the epoch before: names are kept. With mode="stable" also what
             the last ``fit`` of this object left in ``memory_`` is used.
         """
-        rules = DivisionRules(
-            self.split_margin, self.sharpness, self.max_depth, self.min_ball_size, self.max_iter, self.weight_power
-        )
-
+        rules = DivisionRules(**{rule.name: getattr(self, rule.name) for rule in fields(DivisionRules)})
         overwrite = not self.copy and self.mode == "paper"
 
         def find(Z: Floats, n_domains: int, random_state: RandomState) -> Clusters:
@@ -172,7 +169,7 @@ class GranularBallDomains(ClusterMixin, WarmStartDomains):
     @property
     def ball_labels_(self) -> Integers:
         """Index into ``balls_`` for each sample."""
-        return self.tree_.ball_labels()
+        return self.tree_.spread(np.arange(len(self.tree_.leaves)))
 
     def predict(self, X: ArrayLike) -> Integers:
         """Return the domain of the nearest ball; after a fallback and in mode="stable", the nearest domain center's."""

@@ -89,10 +89,6 @@ class BallTree:
         """Rows of the input in this ball, ascending."""
         return np.sort(self.order[self.start[ball] : self.start[ball] + self.size[ball]])
 
-    def ball_labels(self) -> Integers:
-        """Return for each sample the position of its ball among the leaves."""
-        return self.spread(np.arange(len(self.leaves)))
-
     def spread(self, labels: Integers) -> Integers:
         """Give each sample the label of its final ball: one for each of the leaves."""
         # As small numbers, since they are as many as the samples.

@@ -64,6 +64,8 @@ class Network(nn.Module):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        if not 0 <= dropout <= 1:  # torch takes a NaN, and fails with it at the first picture
+            raise InputError(f"dropout={dropout}", "a share of the channels is between 0 and 1")
         self.backbone = backbone
         self.semantic = _projection(backbone.fused_channels, dim, dropout)
         self.style = _projection(backbone.fused_channels, dim, dropout) if style else None

@@ -166,7 +166,7 @@ def fetch(name: str) -> Path:
 
 
 def is_intact(name: str) -> bool:
-    """Say whether the cache holds the weights of an encoder as they were once written into it."""
+    """Return whether the cached weights of an encoder are undamaged."""
     path = cache_path(name)
     try:
         tensors = _read_encoder(_weights(name), path)

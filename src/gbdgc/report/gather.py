@@ -11,6 +11,7 @@ from torch import Tensor
 from gbdgc import checkpoint
 from gbdgc.counting.trust import Trust
 from gbdgc.data import named
+from gbdgc.errors import about
 from gbdgc.evaluation.table import PREDICTIONS, Row, read_table
 from gbdgc.runs import TrainingRun, read_json
 
@@ -21,14 +22,15 @@ class Training(TrainingRun):
 
     @cached_property
     def model(self) -> dict[str, Any] | None:
-        """What the chosen model says of itself; None before there is one."""
+        """The chosen model's description; None before there is one."""
         return self._best[1] if self._best else None
 
     @cached_property
     def trust(self) -> Trust | None:
         """Where the training pictures lie; None before the run is finished."""
         arrays = checkpoint.nested("trust", self._best[0]) if self._best else {}
-        return Trust.from_arrays({name: tensor.numpy() for name, tensor in arrays.items()}) if arrays else None
+        with about(self.best, "trust"):
+            return Trust.from_arrays(checkpoint.to_arrays(arrays)) if arrays else None
 
     @cached_property
     def _best(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:

@@ -11,10 +11,10 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from gbdgc.counting import Counter, Result
-from gbdgc.counting.overlay import density_palette
+from gbdgc.counting.overlay import in_colours, on_colour_bar
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.density import density_map
-from gbdgc.data.images import RGB, jpeg_address, read_image
+from gbdgc.data.images import jpeg_address, read_image, thumbnail_address
 from gbdgc.errors import InputError
 from gbdgc.evaluation.table import Row
 
@@ -58,7 +58,7 @@ class Album:
         """Return the picture, its longer side at most ``side``."""
         sample = self.find(data, id)
         with suppress(InputError):
-            return None if sample is None else thumbnail_address(read_image(sample.image), side)
+            return None if sample is None else thumbnail_address(read_image(sample.image), side, side, _QUALITY)
         self.missing.add(data)
         return None
 
@@ -75,7 +75,7 @@ def draw_panel(row: Row, album: Album, counter: Counter, side: int) -> Panel | N
         return None
     levels = levels_on_one_scale(sample, [result])
     coloured = [_coloured(each, sample.width, sample.height, side) for each in levels]
-    return Panel(row, thumbnail_address(read_image(sample.image), side), *coloured)
+    return Panel(row, thumbnail_address(read_image(sample.image), side, side, _QUALITY), *coloured)
 
 
 def levels_on_one_scale(sample: Sample, results: Sequence[Result]) -> list[NDArray[np.float32]]:
@@ -94,23 +94,12 @@ def levels_on_one_scale(sample: Sample, results: Sequence[Result]) -> list[NDArr
     return [np.clip(each / peak, 0, 1) for each in (truth, *(_smoothed(result.cells) for result in results))]
 
 
-def thumbnail_address(image: RGB, side: int) -> str:
-    """Return a data address of the picture, its longer side at most ``side``."""
-    small = Image.fromarray(image)
-    small.thumbnail((side, side), reducing_gap=2.0)
-    return jpeg_address(small, _QUALITY)
-
-
 def _smoothed(cells: NDArray[np.floating]) -> NDArray[np.float32]:
-    smooth: NDArray[np.float32] = gaussian_filter(cells.astype(np.float32), max(cells.shape) / _SMOOTHING)
-    return smooth
+    return np.asarray(gaussian_filter(cells.astype(np.float32), max(cells.shape) / _SMOOTHING))
 
 
 def _coloured(levels: NDArray[np.float32], width: int, height: int, side: int) -> str:
-    """By the square root, for thin crowds to be seen beside dense ones."""
     scale = min(1.0, side / max(width, height))
     size = max(1, round(width * scale)), max(1, round(height * scale))
-    shares = Image.fromarray((255 * np.sqrt(levels)).astype(np.uint8))
-    small = shares.resize(size, Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
-    small.putpalette(density_palette())
-    return jpeg_address(small.convert("RGB"), _QUALITY)
+    small = on_colour_bar(levels).resize(size, Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
+    return jpeg_address(in_colours(small), _QUALITY)

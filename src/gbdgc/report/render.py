@@ -109,7 +109,7 @@ def _content(training: Training, found: list[CountedDataset], thumbnail_bytes: i
 
 
 def _thumbnails(rows: Sequence[Row], album: Album, limit: int) -> dict[Key, str]:
-    """Return pictures of these rows, from the first on, as many as the limit allows."""
+    """Return the pictures of these rows, in order, as many as the limit allows."""
     made: dict[Key, str] = {}
     left = limit
     for row in track(rows, "drawing thumbnails") if rows else ():
@@ -179,7 +179,7 @@ def _point(row: Row, image: str | None) -> dict[str, Any]:
 
 
 def _people(value: float | None) -> str:
-    """Write an error or a count with as many digits as mean something."""
+    """Write an error or a count with its significant digits."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"

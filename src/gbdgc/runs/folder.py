@@ -58,7 +58,8 @@ class RunFolder:
         """
         file = _SETTINGS.get(command, CONFIG)
         folder = Path(out) if out else (newest_run_folder(command, name) if resume else None)
-        begun = folder is not None and (folder / file).exists()
+        with as_input_error(OSError, folder, "this folder cannot be used ({error})", "choose another"):
+            begun = folder is not None and (folder / file).exists()
         if resume is True and not begun:
             missing = folder or Path("runs") / command / name
             raise InputError(missing, "no run to resume", "start it without resuming")
@@ -88,7 +89,7 @@ class RunFolder:
             yield cls(folder, command, begun)
 
     def forget(self) -> None:
-        """Undo a run that could not start, so that it is not resumed instead of one that did; keeps a resumed one."""
+        """Undo a run that could not start, so that it is never the one to be resumed; a resumed run is kept."""
         if not self.resumed:
             _take_back(self.path, _SETTINGS.get(self.command, CONFIG), ENVIRONMENT)
 

@@ -53,7 +53,8 @@ class Journal:
             file.writelines(self._line(row) for row in rows)
 
     def _content(self) -> bytes:
-        return self.path.read_bytes() if self.path.exists() else b""
+        with as_input_error(OSError, self.path, "cannot be read ({error})", "see what lies there"):
+            return self.path.read_bytes() if self.path.exists() else b""
 
     def _whole(self, content: bytes) -> bytes:
         end = content.rfind(b"\n") + 1

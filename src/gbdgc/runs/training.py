@@ -33,7 +33,7 @@ class TrainingRun:
 
     @property
     def checkpoints(self) -> Path:
-        """Where the state of the run and its models are."""
+        """The folder of the run's state and models."""
         return self.folder / CHECKPOINTS
 
     @property
@@ -43,7 +43,7 @@ class TrainingRun:
 
     @property
     def epoch_models(self) -> list[Path]:
-        """The models of the last epochs, where the run was to keep them."""
+        """The models of the last epochs, if the run keeps them."""
         return sorted(self.checkpoints.glob("epoch_*.safetensors"))
 
     @property

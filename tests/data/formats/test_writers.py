@@ -67,6 +67,23 @@ def test_a_csv_cannot_say_that_a_picture_has_no_labels(tmp_path, draw):
     assert not (tmp_path / "data.csv").exists()
 
 
+@pytest.mark.parametrize("name", [" a.png", "a\nb.png", "a\rb.png", "\udcff.png"])
+def test_a_csv_refuses_names_that_would_be_read_back_as_others(tmp_path, draw, name):
+    data = Dataset([Sample(name, draw(tmp_path / name), 64, 48, np.zeros((0, 2), np.float32))])
+    with pytest.raises(InputError, match=r"a CSV of points cannot hold this name: .*; rename it"):
+        WRITERS["csv"](data, tmp_path / "data.csv")
+    assert not (tmp_path / "data.csv").exists()
+
+
+def test_a_csv_holds_no_name_that_a_spreadsheet_would_run(tmp_path, draw):
+    image = draw(tmp_path / "=cmd|'!A0.png")
+    WRITERS["csv"](Dataset([Sample("@x", image, 64, 48, np.ones((1, 2), np.float32), "=y")]), tmp_path / "data.csv")
+    row = (tmp_path / "data.csv").read_text().splitlines()[1]
+    assert row == "'=cmd|'!A0.png,1.0,1.0,'@x,'=y"
+    (back,) = load_dataset(tmp_path / "data.csv")
+    assert (back.id, back.image.name, back.split) == ("@x", image.name, "=y")
+
+
 @pytest.mark.parametrize("format", ["coco", "csv"])
 def test_labels_for_others_do_not_point_out_of_their_folder(tmp_path, draw, format):
     data = Dataset([Sample("a", draw(tmp_path / "a.png"), 64, 48, np.zeros((0, 2), np.float32))])

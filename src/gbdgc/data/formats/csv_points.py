@@ -2,10 +2,12 @@
 
 With a header line the columns may stand in any order, the separator may be a comma, a semicolon or a tab, and two
 more columns are read: ``id`` (otherwise the picture's name is its id) and ``split``. Without one the columns are
-image, x, y. Names of pictures are relative to the file's folder, or to ``images`` in it.
+image, x, y. Names of pictures are relative to the file's folder, or to ``images`` in it. An apostrophe stands before a
+name that a spreadsheet would run as a formula.
 """
 
 import csv
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,12 +17,13 @@ from pathlib import Path
 from gbdgc.data.formats.entry import Entry, find_picture, label_files_in, name_beneath, only_file, read_text
 from gbdgc.data.manifest import Dataset
 from gbdgc.errors import InputError, as_input_error, noted_in
-from gbdgc.files import atomic_write, is_number
+from gbdgc.files import atomic_write, csv_line, is_number, plain_cell
 
 TITLE = "a CSV of points"
 
 _IMAGE_COLUMNS = ("image", "file", "filename", "file_name", "path", "image_path", "name")
 _LONGEST_LINE = 4096  # of what may be a header
+_NOT_IN_CELLS = re.compile(r"[\0\r\n\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -48,15 +51,22 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
 def write(dataset: Dataset, path: Path) -> None:
     """Write image, x, y, id, split; tags have no place here, and neither have pictures without labels."""
     with atomic_write(path, "w") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["image", "x", "y", "id", "split"])
+        file.write(csv_line(["image", "x", "y", "id", "split"]))
         for sample in dataset:
             if sample.points is None:
                 raise InputError(sample.id, "has no labels, which a CSV cannot say", "write a manifest or COCO")
-            name = name_beneath(path.parent, sample.image)
+            name, id, split = map(check_text, (name_beneath(path.parent, sample.image), sample.id, sample.split or ""))
             # float32 prints as the shortest decimal that reads back to the same bits
             for x, y in sample.points.astype(str).tolist() or [("", "")]:
-                table.writerow([name, x, y, sample.id, sample.split or ""])
+                file.write(csv_line([name, x, y, id, split]))
+
+
+def check_text(text: str) -> str:
+    """Return a name, or refuse one that would be read back as another, or not at all."""
+    if text != text.strip() or _NOT_IN_CELLS.search(text):
+        reason = "a CSV of points cannot hold this name: blanks at its ends, line breaks, or bytes that are not text"
+        raise InputError(ascii(text), reason, "rename it")
+    return text
 
 
 def label_files(path: Path) -> list[Path]:
@@ -106,7 +116,7 @@ def _pictures(file: Path, problems: list[str]) -> dict[str, _Picture]:
         if len(row) <= max(columns.values()):
             problems.append(f"{file}, line {line}: {len(row)} columns, too few")
             continue
-        cells = {name: row[index].strip() for name, index in columns.items()}
+        cells = {name: plain_cell(row[index].strip()) for name, index in columns.items()}
         name = cells["image"]
         picture = pictures.setdefault(name, _Picture(cells.get("id") or name, cells.get("split") or None))
         picture.rows.append((line, cells["x"], cells["y"]))

@@ -6,16 +6,13 @@ Each point of a ``points`` shape and each ``box`` is a person. An id is the pict
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, parse
 
 from gbdgc.data.formats.entry import Entry, find_picture, is_file, label_file_opening, people_among
 from gbdgc.errors import InputError, as_input_error, noted_in
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 TITLE = "CVAT"
 
@@ -55,7 +52,7 @@ def read(path: Path, problems: list[str]) -> Iterator[Entry]:
             yield Entry(name, picture, partial(_marks, image, people, file), size, subset.lower() if subset else None)
 
 
-def _marks(image: "Element", people: frozenset[str], file: Path) -> list[list[float]]:
+def _marks(image: Element, people: frozenset[str], file: Path) -> list[list[float]]:
     where = f"{file}, image {image.get('name')!r}"
     marks = []
     for shape in image:

@@ -52,7 +52,7 @@ class Reader(Protocol):
         """The name that people know it by."""
 
     def looks_like(self, path: Path, /) -> str | None:
-        """Say by what the layout is recognised, or None when it is not this format."""
+        """Return what identifies the layout, or None if it is not this format."""
 
     def read(self, path: Path, problems: list[str], /) -> Iterable[Entry]:
         """Yield an entry per picture; append to ``problems`` what no entry can be made of."""
@@ -109,7 +109,7 @@ def name_beneath(folder: Path, image: Path) -> str:
 
 
 def only_file(folder: Path, files: Sequence[Path], wanted: str) -> Path:
-    """Return the one label file that there is in a folder; none and several are errors."""
+    """Return the only label file of a folder; none or several are errors."""
     if len(files) != 1:
         found = ", ".join(file.name for file in files) or "none"
         raise InputError(folder, f"one {wanted} is wanted here, found {found}")
@@ -147,7 +147,7 @@ def text_tags(tags: Mapping[str, Any], where: object) -> dict[str, str]:
 
 
 def _brief(value: Any) -> str:
-    """A JSON value for an error message; what is nested could be so deep that it cannot be printed."""
+    """Shorten a JSON value for an error message; nested values may be too deep to print."""
     return _JSON_NAMES[type(value)] if isinstance(value, dict | list) else repr(str(value)[:40])
 
 

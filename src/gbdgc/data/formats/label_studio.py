@@ -103,7 +103,7 @@ def _picture(task: Any, file: Path, where: str) -> tuple[str, Path]:
 
 
 def _served_path(url: str) -> str:
-    """The path in a URL of Label Studio, without what only its server knows."""
+    """The path in a URL of Label Studio, without the parts that only its server understands."""
     try:
         parts = urlsplit(url)
     except ValueError:  # brackets in the place of a host, which only an IPv6 address may have: not a picture's address

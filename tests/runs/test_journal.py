@@ -90,3 +90,21 @@ def test_json_lines_are_plain_json(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     journal.append({"a": [1, None, "\udcff"]})
     assert json.loads(journal.path.read_text()) == {"a": [1, None, "\udcff"]}
+
+
+def test_a_row_that_no_longer_fits_on_the_disk_is_refused_and_leaves_no_half_behind(tmp_path):
+    resource = pytest.importorskip("resource")
+    journal = Journal(tmp_path / "rows.jsonl")
+    journal.append({"a": "x" * 40})
+    whole = journal.path.read_bytes()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Like a disk that gets full within the row: the system writes what fits and reports no error.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 10, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"rows\.jsonl: could not be written"):
+            journal.append({"a": "y" * 40})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert journal.path.read_bytes() == whole
+    journal.append({"a": "z"})
+    assert [row["a"] for row in journal.rows()] == ["x" * 40, "z"]

@@ -7,13 +7,12 @@ again. The manifest is written only when everything is done.
 
 import os
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+from threading import Lock
 
 import numpy as np
 from PIL import Image
@@ -131,12 +130,19 @@ def convert(
                 (dest / _MANIFEST).unlink(missing_ok=True)
                 sweep_parts(dest)
                 journal.replace(map(asdict, kept.values()))
-                one = partial(_convert_one, planned=planned, dest=dest, settings=settings)
-                for outcome in track(map_unordered(one, missing), "converting", total=len(missing)):
+                lock = Lock()
+
+                def convert_one(sample: Sample) -> _Done | str:
+                    outcome = _convert_one(sample, *planned[sample.id], dest, settings)
+                    if isinstance(outcome, _Done):
+                        with lock:  # at once, so that nothing which is done is done again
+                            journal.append(asdict(outcome))
+                    return outcome
+
+                for outcome in track(map_unordered(convert_one, missing), "converting", total=len(missing)):
                     if isinstance(outcome, str):
                         problems.append(outcome)
                         continue
-                    journal.append(asdict(outcome))
                     new[outcome.id] = outcome
                     if (old := before.get(outcome.id)) is not None and old.image != outcome.image:
                         (dest / old.image).unlink(missing_ok=True)
@@ -187,10 +193,9 @@ def _is_done(done: _Done, stem: str, origin: list[int | None], dest: Path) -> bo
 
 
 def _convert_one(
-    sample: Sample, planned: Mapping[str, tuple[str, list[int | None]]], dest: Path, settings: ConversionSettings
+    sample: Sample, stem: str, origin: list[int | None], dest: Path, settings: ConversionSettings
 ) -> _Done | str:
     """Convert one picture; return what was done, or what is wrong with the picture."""
-    stem, origin = planned[sample.id]
     width, height = size = settings.size_for(sample.width, sample.height)
     try:
         # Also what is only copied is decoded, as otherwise a truncated picture would pass for a good one.

@@ -1,5 +1,6 @@
 """A file that is appended to row by row and survives being cut off at any byte."""
 
+import errno
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,8 +42,11 @@ class Journal:
         """Add a row; ``durable`` waits until it is on disk, for rows that a later file relies on."""
         written = as_input_error(OSError, self.path, "could not be written ({error})", "make room, then resume the run")
         with written, self.path.open("ab", buffering=0) as file:
-            header = b"" if os.fstat(file.fileno()).st_size else self._header()
-            file.write(header + self._line(row))
+            size = os.fstat(file.fileno()).st_size
+            line = (b"" if size else self._header()) + self._line(row)
+            if file.write(line) < len(line):  # a disk that got full within the row
+                file.truncate(size)  # the next row would continue this one
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if durable:
                 os.fsync(file.fileno())
 

@@ -6,7 +6,7 @@ Run with ``python benchmarks/density.py``. All are measured side by side in this
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from gbdgc.data.density import adaptive_sigma, density_map
+from gbdgc.data.density import density_map
 from timing import fastest, verdict
 
 HEADS, HEIGHT, WIDTH, KERNEL, SIGMA = 1000, 768, 1024, 15, 4.0
@@ -28,11 +28,10 @@ def main() -> None:
             one[y, x] = 1
             density += gaussian_filter(one, SIGMA, mode="constant", truncate=TRUNCATE)
 
-    ours, one_filter, some_heads, adaptive, crop = fastest(
+    ours, one_filter, some_heads, crop = fastest(
         lambda: density_map(points, HEIGHT, WIDTH, kernel=KERNEL, sigma=SIGMA),
         lambda: gaussian_filter(marks, SIGMA, mode="constant", truncate=TRUNCATE),
         per_head,
-        lambda: density_map(points, HEIGHT, WIDTH, sigma=adaptive_sigma(points)),
         lambda: density_map(points[:130], 320, 320, kernel=KERNEL, sigma=SIGMA),
         rounds=15,
     )
@@ -41,7 +40,6 @@ def main() -> None:
     print(f"  gbdgc density_map            {ours * 1e3:9.2f} ms")
     print(f"  one gaussian_filter          {one_filter * 1e3:9.2f} ms")
     print(f"  a filtered image per head    {every_head * 1e3:9.0f} ms ({MEASURED_HEADS} heads measured, times 100)")
-    print(f"  gbdgc, geometry-adaptive     {adaptive * 1e3:9.2f} ms")
     print(f"  gbdgc, 130 heads in a crop   {crop * 1e3:9.2f} ms (320 x 320)")
     verdict("density_map / one gaussian_filter", ours / one_filter, at_most=2)
     verdict("a filtered image per head / density_map", every_head / ours, at_least=50)

@@ -27,6 +27,8 @@ _NOT_IN_RESULTS = (
     "train.checkpoint_seconds",
     "train.tensorboard",
 )
+_FORMER = {"data.adaptive": False}
+"""Settings of earlier versions, with the only value that is left: their files and results are still read."""
 
 
 @dataclass
@@ -49,8 +51,6 @@ class DataConfig:
     pixels. Choose it on the source."""
     kernel: int = 15
     sigma: float = 4.0
-    adaptive: bool = False
-    """Adapt the width of the density kernel to the distance to neighbouring heads."""
     repeats: int = 1
     """How many crops of each picture make an epoch."""
     shares: list[float] | None = None
@@ -164,6 +164,10 @@ def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -
         as_input_error((YAMLError, OmegaConfBaseException), path, "{error}"),  # with the line in their text
     ):
         given = OmegaConf.load(path)
+        for key, value in _FORMER.items():
+            section, _, name = key.partition(".")
+            if OmegaConf.select(given, key) == value:
+                OmegaConf.select(given, section).pop(name)
         keys = list(_keys(OmegaConf.to_container(given, resolve=False)))
     if plain := [item for item in overrides if "=" not in item]:
         raise UsageError("", f"{plain[0]!r} is not an override", "write key.sub=value, such as train.epochs=5")
@@ -200,7 +204,7 @@ def save_config(config: Config, path: Path) -> None:
 
 def settings_that_matter(config: Config) -> dict[str, Any]:
     """Return the settings by their full names, without those that do not affect results, such as speed."""
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = dict(_FORMER)
     for section, content in asdict(config).items():
         settings |= (
             {f"{section}.{key}": content[key] for key in content} if isinstance(content, dict) else {section: content}

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gbdgc.counting import Counter, Failure, Moment, Outcome, Result, Source, Video, Zone, count_sources
-from gbdgc.counting.tiling import GRID
 from gbdgc.counting.video import Smoother
-from gbdgc.models.backbone import STRIDE
 
 Picture = NDArray[np.uint8]
 
@@ -166,7 +164,3 @@ def test_a_count_is_given_up_between_windows(model: Path, pictures: list[Picture
     with pytest.raises(GivenUp):
         list(count_sources(Counter.load(model, device="cpu", tile=384), [image], check=check))
     assert windows == 3
-
-
-def test_windows_begin_where_the_network_samples() -> None:
-    assert GRID == STRIDE

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from gbdgc.checkpoint import load_model
 from gbdgc.counting import tiling
 from gbdgc.counting.engines import TorchEngine
+from gbdgc.data.transforms import STRIDE
 from gbdgc.errors import InputError
-from gbdgc.models.backbone import STRIDE
 
 Images = NDArray[np.float32]
 
@@ -36,8 +36,7 @@ def watch(engine: Callable[[Images], Images], seen: list[tuple[int, ...]]) -> Ca
     return watching
 
 
-def test_the_grid_is_that_of_the_network() -> None:
-    assert tiling.GRID == STRIDE
+def test_margins_and_windows_lie_on_the_grid_of_the_network() -> None:
     assert tiling.MARGIN % STRIDE == tiling.TILE % STRIDE == 0
 
 

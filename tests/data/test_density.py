@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gbdgc.data.density import adaptive_sigma, density_map
+from gbdgc.data.density import density_map
 from gbdgc.errors import InputError
 
 anywhere = st.floats(-1e6, 1e6, width=32) | st.integers(-5, 70).map(float)
@@ -40,14 +40,6 @@ def test_the_sum_is_the_count_whatever_the_points_window_and_stride(points, heig
     assert density.shape == (-(-height // stride), -(-width // stride))
     assert total(density) == pytest.approx(len(points), rel=1e-4)
     assert density.min(initial=0) >= 0
-
-
-@settings(deadline=None)
-@given(crowds, sides, sides)
-def test_the_adaptive_sum_is_the_count_too(points, height, width):
-    assert total(density_map(points, height, width, sigma=adaptive_sigma(points))) == pytest.approx(
-        len(points), rel=1e-4
-    )
 
 
 @settings(deadline=None)
@@ -86,27 +78,9 @@ def test_no_one_is_lost_where_a_million_heads_share_a_pixel():
 
 
 def test_an_empty_scene_is_all_zeros():
-    density = density_map(nobody := np.zeros((0, 2), np.float32), 30, 40, sigma=adaptive_sigma(nobody))
+    density = density_map(np.zeros((0, 2), np.float32), 30, 40)
     assert density.shape == (30, 40)
     assert not density.any()
-
-
-def test_the_adaptive_sigma_is_three_tenths_of_the_mean_distance_to_three_neighbours():
-    points = np.array([[0, 0], [10, 0], [0, 20], [30, 0], [1000, 1000]], np.float32)
-    assert adaptive_sigma(points)[0] == pytest.approx(0.3 * (10 + 20 + 30) / 3)
-
-
-def test_adaptive_heads_are_wider_where_there_are_fewer():
-    dense = np.stack(np.meshgrid(np.arange(10, 50, 4), np.arange(10, 50, 4)), axis=-1).reshape(-1, 2)
-    sparse = np.array([[150, 150], [190, 150], [150, 190], [190, 190]])
-    sigma = adaptive_sigma(np.concatenate([dense, sparse]).astype(np.float32))
-    assert sigma[: len(dense)].max() < sigma[len(dense) :].min() / 5
-
-
-def test_a_head_all_alone_gets_the_given_sigma_and_doubled_labels_do_not_divide_by_zero():
-    assert adaptive_sigma(np.array([[5, 5]], np.float32), lone=7.0).tolist() == [7.0]
-    doubled = np.array([[5, 5], [5, 5]], np.float32)
-    assert total(density_map(doubled, 20, 20, sigma=adaptive_sigma(doubled))) == pytest.approx(2, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +90,6 @@ def test_a_head_all_alone_gets_the_given_sigma_and_doubled_labels_do_not_divide_
         ({"kernel": -1}, "must be odd"),
         ({"sigma": 0.0}, "must be above 0"),
         ({"sigma": float("nan")}, "must be above 0"),
-        ({"sigma": np.ones(3, np.float32)}, "3 sigmas for 1 heads"),
         ({"stride": 0}, "at least 1"),
     ],
 )
@@ -139,8 +112,7 @@ def test_every_map_of_shanghaitech_sums_to_its_count(part, heads):
 
     dataset = load_dataset(Path(os.environ["GBDGC_DATA"]) / "ShanghaiTech" / part)
     for sample in dataset:
-        for stride, adaptive in [(1, False), (4, False), (1, True)]:
-            sigma = adaptive_sigma(sample.points) if adaptive else 4.0
-            density = density_map(sample.points, sample.height, sample.width, stride=stride, sigma=sigma)
+        for stride in (1, 4):
+            density = density_map(sample.points, sample.height, sample.width, stride=stride)
             assert total(density) == pytest.approx(sample.count, rel=1e-4), sample.id
     assert sum(sample.count for sample in dataset) == heads

@@ -88,23 +88,19 @@ def test_each_map_holds_whole_heads_also_when_all_are_outside_the_picture(tmp_pa
     assert density.sum() == pytest.approx(3, rel=1e-4)
 
 
-@pytest.mark.parametrize("adaptive", [False, True])
-def test_crops_weigh_whole_heads(dataset, adaptive):
-    source = training_set(dataset, adaptive=adaptive)
+def test_crops_weigh_whole_heads(dataset):
+    source = training_set(dataset)
     sums = [source.item(id, epoch).people.sum(dtype=np.float64) for id in dataset.ids for epoch in range(3)]
     np.testing.assert_allclose(sums, np.round(sums), rtol=1e-4)
     assert max(sums) > 3
 
 
-@pytest.mark.parametrize("adaptive", [False, True])
-def test_a_mosaic_shows_four_pieces_at_half_the_scale_with_their_heads(tmp_path, adaptive):
+def test_a_mosaic_shows_four_pieces_at_half_the_scale_with_their_heads(tmp_path):
     # One head in each square of 16 pixels, so that a crop of 64 has sixteen, and a mosaic of it four times as many.
     grid = np.stack(np.meshgrid(np.arange(8, 512, 16), np.arange(8, 512, 16)), axis=-1).reshape(-1, 2)
     Image.new("RGB", (512, 512)).save(tmp_path / "p.png")
     dataset = Dataset([Sample("p", tmp_path / "p.png", 512, 512, grid.astype(np.float32))])
-    plain, mosaic = (
-        TrainingSet(dataset, Augmentation(crop=64, mosaic=probability), adaptive=adaptive) for probability in (0, 1)
-    )
+    plain, mosaic = (TrainingSet(dataset, Augmentation(crop=64, mosaic=probability)) for probability in (0, 1))
     counts = [[source.item("p", epoch).people.sum() for epoch in range(20)] for source in (plain, mosaic)]
     np.testing.assert_allclose(counts, np.round(counts), rtol=1e-4)
     assert np.mean(counts[1]) == pytest.approx(4 * np.mean(counts[0]), rel=0.1)
@@ -130,21 +126,6 @@ def test_focus_places_crops_around_heads(tmp_path):
     np.testing.assert_allclose([focused.item("p", epoch).people.sum() for epoch in range(20)], 1, rtol=1e-4)
     nobody = Dataset([Sample("p", tmp_path / "p.png", 400, 300, np.empty((0, 2), np.float32))])
     assert TrainingSet(nobody, Augmentation(crop=32, focus=1)).item("p", 0).people.sum() == 0
-
-
-def test_adaptive_widths_see_the_neighbours_outside_the_crop(tmp_path):
-    Image.new("RGB", (200, 40)).save(tmp_path / "p.png")
-    points = np.array([[x, 20] for x in range(1, 200, 4)], np.float32)
-    source = TrainingSet(
-        Dataset([Sample("p", tmp_path / "p.png", 200, 40, points)]),
-        Augmentation(crop=4, flip=0),
-        sigma=50.0,
-        adaptive=True,
-    )
-    densest = max((source.item("p", epoch).people for epoch in range(60)), key=np.max)
-    assert densest.sum() == pytest.approx(1, rel=1e-4)
-    # Alone in its crop the head would get the sigma of a lone head, and a flat map.
-    assert densest.max() > 1.5 * densest.mean()
 
 
 def test_an_epoch_shows_every_picture_once(dataset):

@@ -10,10 +10,10 @@ from torch.nn import functional
 
 from gbdgc.counting.engines import DENSITY, DESCRIPTION_KEY, INPUT, STATISTICS, require, sealed
 from gbdgc.counting.rounding import quiet
+from gbdgc.data.transforms import STRIDE
 from gbdgc.descriptors import channel_statistics
 from gbdgc.files import atomic_write, folder_beside
 from gbdgc.models import Network
-from gbdgc.models.backbone import STRIDE
 
 _OPSET = 18
 _FOLDED = 2**28

@@ -8,11 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbdgc.data.images import RGB
-from gbdgc.data.transforms import normalise
+from gbdgc.data.transforms import STRIDE, normalise
 from gbdgc.errors import InputError
-
-GRID = 16
-"""Windows start at multiples of the network's coarsest stride, so that they share the grid of the whole picture."""
 
 MARGIN = 128
 """Pixels of context around the core of a window.
@@ -51,7 +48,8 @@ def spans(length: int, tile: int) -> list[Span]:
     """Cut an axis into windows of at most ``tile`` pixels, nearly equal; in one where it fits."""
     if length <= tile:
         return [Span(0, length, 0, length)]
-    core = GRID * math.ceil(length / math.ceil(length / (tile - 2 * MARGIN)) / GRID)
+    # On the grid of the whole picture, as the network samples it.
+    core = STRIDE * math.ceil(length / math.ceil(length / (tile - 2 * MARGIN)) / STRIDE)
     return [
         Span(max(0, start - MARGIN), min(length, start + core + MARGIN), start, min(length, start + core))
         for start in range(0, length, core)
@@ -63,7 +61,7 @@ def check_tile(tile: int) -> int:
     if tile < 3 * MARGIN:
         reason = f"windows have a margin of {MARGIN} pixels each side"
         raise InputError(f"tile={tile}", reason, f"give at least {3 * MARGIN}")
-    return tile // GRID * GRID
+    return tile // STRIDE * STRIDE
 
 
 def count_cells(
@@ -108,7 +106,7 @@ def stack(images: Sequence[RGB]) -> NDArray[np.float32]:
     torch's ``channels_last``.
     """
     height, width = images[0].shape[:2]
-    batch = np.zeros((len(images), height + -height % GRID, width + -width % GRID, 3), dtype=np.float32)
+    batch = np.zeros((len(images), height + -height % STRIDE, width + -width % STRIDE, 3), dtype=np.float32)
     for row, image in zip(batch, images, strict=True):
         row[:height, :width] = normalise(image).transpose(1, 2, 0)
     return batch.transpose(0, 3, 1, 2)

@@ -8,7 +8,6 @@ pooling are all done in one dimension, and the cost depends on the heads' window
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from gbdgc.data.sample import Points
 from gbdgc.errors import InputError
@@ -16,18 +15,9 @@ from gbdgc.errors import InputError
 Density = NDArray[np.float32]
 """People per cell, rows x columns."""
 
-_ADAPTIVE_REACH = 3.0  # sigmas from its head at which an adaptive window ends
-_SMALLEST_SIGMA = 0.5  # two labels on one head are at distance zero, and a Gaussian needs some width
-
 
 def density_map(
-    points: Points,
-    height: int,
-    width: int,
-    *,
-    kernel: int = 15,
-    sigma: float | NDArray[np.float32] = 4.0,
-    stride: int = 1,
+    points: Points, height: int, width: int, *, kernel: int = 15, sigma: float = 4.0, stride: int = 1
 ) -> Density:
     """Return the map of an image, of shape (ceil(height / stride), ceil(width / stride)); it sums to the heads.
 
@@ -35,8 +25,7 @@ def density_map(
     ----------
     points : heads (x, y). One belongs to the pixel (floor x, floor y); one outside to the nearest pixel inside.
     kernel : side of the window in pixels, odd.
-    sigma : width of the Gaussian in pixels. One value per head gives each a window of three sigmas to either side in
-        place of ``kernel``: see `adaptive_sigma`.
+    sigma : width of the Gaussian in pixels.
     stride : side of a cell. The map at stride s holds the sums of the s x s blocks of the map at stride 1.
     """
     if min(height, width, stride) < 1:
@@ -46,42 +35,20 @@ def density_map(
     heads = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     if not np.isfinite(heads).all():
         raise InputError("", "a head's position is not a finite number", "`gbdgc data check` names the sample")
-    sigmas = np.asarray(sigma)
-    if not np.all(sigmas > 0):
-        raise InputError(f"a density sigma of {np.min(sigmas)}", "must be above 0")
-    if sigmas.ndim == 0:
-        sigmas = np.full(len(heads), sigmas)
-        reach = np.full(len(heads), kernel // 2)
-    elif sigmas.shape == (len(heads),):
-        reach = np.ceil(_ADAPTIVE_REACH * sigmas).astype(np.int64)
-    else:
-        raise InputError(f"{sigmas.size} sigmas for {len(heads)} heads", "give one for all or one for each")
+    if not sigma > 0:
+        raise InputError(f"a density sigma of {sigma}", "must be above 0")
     # Doubles: where thousands of heads share a pixel, adding small floats to a large one would lose people.
     density = np.zeros((-(-height // stride), -(-width // stride)))
-    _add_heads(density, heads, sigmas.astype(np.float64), reach, height, width, stride)
+    _add_heads(density, heads, float(sigma), kernel // 2, height, width, stride)
     return density.astype(np.float32)
-
-
-def adaptive_sigma(points: Points, *, lone: float = 4.0) -> NDArray[np.float32]:
-    """Return 0.3 times each head's mean distance to its three nearest: heads are small where it is dense.
-
-    With fewer heads the mean is over those that there are; a head all alone gets ``lone``.
-    """
-    neighbours = min(3, len(points) - 1)
-    if neighbours < 1:
-        return np.full(len(points), lone, dtype=np.float32)
-    # The nearest of all is the head itself, at distance zero: it adds nothing to the sum.
-    distances = np.asarray(cKDTree(points).query(points, k=neighbours + 1)[0], dtype=np.float32)
-    sigmas: NDArray[np.float32] = np.maximum(0.3 * distances.sum(axis=1) / neighbours, _SMALLEST_SIGMA)
-    return sigmas
 
 
 @numba.njit(cache=True, nogil=True)
 def _add_heads(
     density: NDArray[np.float64],
     points: NDArray[np.float64],
-    sigmas: NDArray[np.float64],
-    reach: NDArray[np.int64],
+    sigma: float,
+    reach: int,
     height: int,
     width: int,
     stride: int,
@@ -90,8 +57,8 @@ def _add_heads(
     across = np.empty(density.shape[1])
     down = np.empty(density.shape[0])
     for index in range(len(points)):
-        first_column, columns = _side(across, points[index, 0], sigmas[index], reach[index], width, stride)
-        first_row, rows = _side(down, points[index, 1], sigmas[index], reach[index], height, stride)
+        first_column, columns = _side(across, points[index, 0], sigma, reach, width, stride)
+        first_row, rows = _side(down, points[index, 1], sigma, reach, height, stride)
         for row in range(rows):
             for column in range(columns):
                 density[first_row + row, first_column + column] += down[row] * across[column]

@@ -20,7 +20,7 @@ from torch import Tensor
 from gbdgc.data import transforms
 from gbdgc.data.augmentation import Augmentation
 from gbdgc.data.cache import ImageCache
-from gbdgc.data.density import Density, adaptive_sigma, density_map
+from gbdgc.data.density import Density, density_map
 from gbdgc.data.images import RGB
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.prefetch import prefetch
@@ -59,8 +59,7 @@ class TrainingSet:
     Parameters
     ----------
     dataset : samples with points. Until `relabel` is called all of them are of domain 0.
-    kernel, sigma, adaptive : the density map's: see `density_map`. Adaptive widths look at all neighbours, also those
-        outside the crop.
+    kernel, sigma : the density map's: see `density_map`.
     cell : side in pixels of the cells in which people are given.
     seed : of all chance in the crops.
     cache_bytes : memory for decoded pictures.
@@ -76,7 +75,6 @@ class TrainingSet:
     _: KW_ONLY
     kernel: int = 15
     sigma: float = 4.0
-    adaptive: bool = False
     cell: int = 1
     seed: int = 0
     cache_bytes: InitVar[int] = 0
@@ -116,19 +114,17 @@ class TrainingSet:
         random = generator("crop", self.seed, epoch, turn, id)
         augmentation, size = self.augmentation, self.augmentation.crop
         if augmentation.mosaic and random.random() < augmentation.mosaic:
-            image, points, sigma = self._mosaic(id, random)
+            image, points = self._mosaic(id, random)
         else:
-            image, points, sigma = self._cut(id, size, augmentation.scale_range, random)
+            image, points = self._cut(id, size, augmentation.scale_range, random)
         if random.random() < augmentation.flip:
             image, points = transforms.flip(image, points)
         image = augmentation.recolour(image, random)
-        people = density_map(points, size, size, kernel=self.kernel, sigma=sigma, stride=self.cell)
+        people = density_map(points, size, size, kernel=self.kernel, sigma=self.sigma, stride=self.cell)
         return Item(transforms.normalise(image), people)
 
-    def _cut(
-        self, id: str, size: int, scale: tuple[float, float], random: np.random.Generator
-    ) -> tuple[RGB, Points, float | NDArray[np.float32]]:
-        """Return a square of the picture at a random scale, the heads in it, and the widths of their kernels."""
+    def _cut(self, id: str, size: int, scale: tuple[float, float], random: np.random.Generator) -> tuple[RGB, Points]:
+        """Return a square of the picture at a random scale, and the heads in it."""
         sample = self.dataset.by_id(id)
         image = self.cache.read(sample)
         height, width = image.shape[:2]
@@ -139,13 +135,9 @@ class TrainingSet:
         focus = self.augmentation.focus
         around = points[random.integers(len(points))] if focus and len(points) and random.random() < focus else None
         box = transforms.random_box(image, size, random, scale, around)
-        sigma: float | NDArray[np.float32] = self.sigma
-        if self.adaptive:
-            widths = adaptive_sigma(points, lone=self.sigma)
-            sigma = widths[transforms.within(points, box)] * np.float32(size / box.width)
-        return *transforms.resized_crop(image, points, box, size, size), sigma
+        return transforms.resized_crop(image, points, box, size, size)
 
-    def _mosaic(self, id: str, random: np.random.Generator) -> tuple[RGB, Points, float | NDArray[np.float32]]:
+    def _mosaic(self, id: str, random: np.random.Generator) -> tuple[RGB, Points]:
         """Return four squares of the picture side by side, at half the scale.
 
         So heads are smaller and closer than a crop can show them where the picture is not large enough. All are of
@@ -158,8 +150,7 @@ class TrainingSet:
         image = np.concatenate([np.concatenate(row, axis=1) for row in (squares[:2], squares[2:])])
         corners = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.float32) * np.float32(size // 2)
         points = np.concatenate([piece[1] + corner for piece, corner in zip(pieces, corners, strict=True)])
-        sigma = np.concatenate([piece[2] for piece in pieces]) if self.adaptive else self.sigma
-        return image, points, sigma
+        return image, points
 
 
 @dataclass(eq=False)

@@ -23,6 +23,9 @@ from gbdgc.errors import InputError
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
+STRIDE = 16
+"""The coarsest stride of every network: the sides of the images that it takes are multiples of this."""
+
 _ROUNDING = 1e-6
 """Pixels by which a box may pass the edge of the picture, from adding its corner and its side."""
 _LUMA = np.array([0.299, 0.587, 0.114])

@@ -9,9 +9,6 @@ from typing import ClassVar, NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional
 
-STRIDE = 16
-"""Images given to a backbone have sides that are multiples of this (the coarsest level's stride)."""
-
 
 class Features(NamedTuple):
     """What a backbone makes of a batch of images."""
@@ -27,8 +24,8 @@ class Features(NamedTuple):
 class Backbone(nn.Module):
     """An encoder, what a subclass puts on top, and the promises that network, tiling and training rely on.
 
-    A subclass has a ``forward`` that makes `Features` of images whose sides are multiples of `STRIDE`. Given a
-    `Mixing`, it passes its early feature maps through `mix_statistics`.
+    A subclass has a ``forward`` that makes `Features` of images whose sides are multiples of 16. Given a `Mixing`, it
+    passes its early feature maps through `mix_statistics`.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gbdgc.data.transforms import IMAGENET_MEAN, IMAGENET_STD
 from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
 from gbdgc.models.depthwise import depthwise
 from gbdgc.models.mixing import Mixing, mix_statistics
@@ -25,8 +26,6 @@ _CHANNELS = (24, 40, 112)
 _LEVEL_SCALE = 7.0  # the levels end in a linear layer; with ImageNet weights their deviation is about this
 _WIDTH = 96
 
-_IMAGENET_MEAN = (0.485, 0.456, 0.406)
-_IMAGENET_DEVIATION = (0.229, 0.224, 0.225)
 _LITE_MEAN = 127 / 255
 _LITE_DEVIATION = 128 / 255
 
@@ -46,8 +45,8 @@ class LiteEncoder(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         # Every network here takes pixels normalised by ImageNet's mean and deviation; these weights were trained
         # with others. The difference is one multiplication and addition a channel.
-        scale = torch.tensor(_IMAGENET_DEVIATION) / _LITE_DEVIATION
-        shift = (torch.tensor(_IMAGENET_MEAN) - _LITE_MEAN) / _LITE_DEVIATION
+        scale = torch.tensor(IMAGENET_STD) / _LITE_DEVIATION
+        shift = (torch.tensor(IMAGENET_MEAN) - _LITE_MEAN) / _LITE_DEVIATION
         self.register_buffer("scale", scale[:, None, None], persistent=False)
         self.register_buffer("shift", shift[:, None, None], persistent=False)
         self.apply(initialise)

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gbdgc.data.transforms import STRIDE
 from gbdgc.errors import InputError
-from gbdgc.models.backbone import STRIDE, Backbone, Features, enlarge, initialise
+from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
 from gbdgc.models.codebook import Codebook
 from gbdgc.models.compact import CompactBackbone
 from gbdgc.models.mixing import Mixing

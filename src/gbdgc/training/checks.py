@@ -4,8 +4,8 @@ from operator import attrgetter
 from pathlib import Path
 
 from gbdgc.config import Config
+from gbdgc.data.transforms import STRIDE
 from gbdgc.errors import InputError, install_advice
-from gbdgc.models.backbone import STRIDE
 from gbdgc.runs import package_version
 
 

@@ -149,7 +149,6 @@ def build_state(config: Config, folder: Path, fabric: Fabric) -> TrainState:
         kernel=data.kernel,
         sigma=data.sigma,
         cell=network.backbone.cell,
-        adaptive=data.adaptive,
         seed=config.train.seed,
         cache_bytes=int(data.cache_gigabytes * 2**30),
         max_side=data.max_side,

@@ -12,6 +12,7 @@ from rich.console import Console
 from gbdgc import published
 from gbdgc.benchmark import FORMS, Table, build_tables
 from gbdgc.benchmark.layout import Value, over_seeds
+from gbdgc.benchmark.tables.partition import PARTITIONS
 from gbdgc.benchmark.text import to_rich
 from gbdgc.errors import InputError
 
@@ -148,10 +149,11 @@ def test_a_change_is_paired_by_seed_and_picture_and_as_wide_as_seeds_and_picture
 
 
 def test_stability_is_shown_in_per_cent_for_each_source() -> None:
-    cells = [cell(source, None, "k-means", churn=0.1, ari=0.8, nmi=0.7) for source in ("SHB", "SHA")]
+    followed = {name: {"churn": 0.1, "ari": 0.8, "nmi": 0.7, "ari_to_paper": 0.6} for name in PARTITIONS}
+    cells = [cell(source, None, "plain regression", partitions=followed) for source in ("SHB", "SHA")]
     (table,) = build_tables("stability", cells)
-    assert [line.labels for line in table.lines] == [("SHA", "k-means"), ("SHB", "k-means")]
-    assert [value.mean for value in table.lines[0].values.values()] == pytest.approx([10, 80, 70])
+    assert [line.labels for line in table.lines] == [(s, name) for s in ("SHA", "SHB") for name in PARTITIONS]
+    assert [value.mean for value in table.lines[0].values.values()] == pytest.approx([10, 80, 70, 60])
 
 
 def test_numbers_that_look_the_same_are_equally_good() -> None:

@@ -61,8 +61,8 @@ class Settings:
         from gbdgc.config import load_config  # here, as the help names the tables and must not import so much
 
         # What a variant is about comes last, so that nothing can quietly undo it.
-        own = ["data.source=[]", *source_settings(job.source), *self.overrides, *job.overrides, f"train.seed={seed}"]
-        own += [f"train.epochs={self.epochs}"] * (self.epochs is not None) + [f"train.keep_epochs={LAST_EPOCHS}"]
+        own = ["data.source=[]", f"train.keep_epochs={LAST_EPOCHS}", *source_settings(job.source), *self.overrides]
+        own += [*job.overrides, f"train.seed={seed}"] + [f"train.epochs={self.epochs}"] * (self.epochs is not None)
         config = load_config(self.config, own)
         config.name = file_name(job.source)
         config.data.source = [os.fspath(Path(self.data[part]).resolve()) for part in job.source.split("+")]

@@ -3,7 +3,6 @@
 What counts is imported where it is used, so that the list of benchmarks can be printed at once.
 """
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,6 @@ from gbdgc.runs import Domains, TrainingRun
 if TYPE_CHECKING:
     from gbdgc.data import Dataset
 
-STABILITY_FROM = 3
-"""Discovery is compared from epoch to epoch after this one: before it, the network itself changes too much."""
 _KEPT = ("split", "format", "max_side", "images", "unreadable")
 
 
@@ -34,13 +31,6 @@ def errors_by_picture(run: TrainingRun, source: str, target: str | None, setting
     cell = errors_on_target(run, source, target, settings)
     rows = sorted(read_table(_folder(run, file_name(target), settings) / PREDICTIONS), key=lambda row: row.id)
     return cell | {"errors": [round(row.count - (row.truth or 0), 2) for row in rows]}
-
-
-def stability_over_epochs(run: TrainingRun, source: str, target: str | None, settings: Settings) -> Cell:
-    """Return how much the pseudo-domains change from one epoch to the next."""
-    rows = [row for row in run.stability if row["epoch"] > STABILITY_FROM]
-    means = {key: math.fsum(row[key] for row in rows) / len(rows) for key in ("churn", "ari", "nmi")}
-    return means | {"images": len(run.domains[-1]), "epochs_compared": len(rows)}
 
 
 def errors_by_epoch(run: TrainingRun, source: str, target: str | None, settings: Settings) -> Cell:

@@ -485,9 +485,14 @@ def bad_disks(place: Path, budget: Budget) -> Outcome:
         "train": ["train", str(settings), "train.epochs=1", "--out", "OUT/train"],
         "eval": ["eval", model, str(crowd), "--out", "OUT/eval"],
         "report": ["report", model, "--out", "OUT/report.html"],
+        "figure": ["figure", model, "--data", str(crowd), "--split", "all", "--out", "OUT/figure"],
+        "tune": ["tune", str(crowd), "--start", model, "--steps", "2", "--out", "OUT/tune"],
+        "benchmark": ["benchmark", "within", "--drawn", "--epochs", "1", "--out", "OUT/results", "--runs", "OUT/runs"],
         "export": ["export", model, "--to", "onnx", "--out", "OUT/model.onnx"],
+        "cache": ["count", str(picture), "--weights", model, "--engine", "onnx", "--out", str(place / "counted")],
         "convert": ["data", "convert", str(crowd), "OUT/converted"],
         "demo": ["data", "demo", "OUT/demo", "--images", "4"],
+        "show": ["data", "show", str(crowd), "--out", "OUT/show"],
         "domains": ["domains", str(place / "crowd"), "--weights", model, "--out", "OUT/domains.csv"],
     }
     failures, tried = [], 0
@@ -510,6 +515,7 @@ def bad_disks(place: Path, budget: Budget) -> Outcome:
                 capture_output=True,
                 text=True,
                 timeout=HANGING_SECONDS,
+                env=os.environ | ({"GBDGC_CACHE": str(out)} if name == "cache" else {}),
             )
         except subprocess.TimeoutExpired:
             failures.append(f"{name}, {kind}: not done after {HANGING_SECONDS} seconds")
@@ -529,7 +535,7 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "disks": Part("commands on a full disk and in a read-only folder", 16, 4, bad_disks),
+    "disks": Part("commands on a full disk and in a read-only folder", 26, 4, bad_disks),
     "pictures": Part("corrupted pictures", 2000, 1, corrupt_pictures),
     "labels": Part("damaged label files, eleven formats", 1000, 1, damage_labels),
     "requests": Part("requests of 64 clients, a tenth hostile, the server killed once", 10_000, 3, storm),

@@ -13,10 +13,12 @@ import gbdgc
 from gbdgc.benchmark import Settings
 from gbdgc.cli import app
 from gbdgc.cli.benchmark import benchmark
+from gbdgc.cli.count import count
 from gbdgc.cli.data import convert
 from gbdgc.cli.evaluate import evaluate
 from gbdgc.cli.serve import serve
 from gbdgc.cli.tune import tune
+from gbdgc.counting.tiling import TILE
 from gbdgc.data.converting import ConversionSettings
 from gbdgc.files import MAX_PIXELS
 from gbdgc.server import Limits
@@ -64,6 +66,7 @@ def test_options_have_the_defaults_of_the_library() -> None:
         assert default(convert, name) == getattr(converting, name)
     for name in ("start", "split", "steps", "seed"):
         assert default(tune, name) == default(gbdgc.tune, name)
+    assert default(count, "tile") == TILE
     assert default(evaluate, "tile") == default(gbdgc.evaluate, "tile")
     assert default(benchmark, "engine") == Settings({}).engine
     for name in ("out", "runs"):

@@ -2,11 +2,8 @@
 
 import math
 import os
-import re
-import signal
 import sys
 from collections.abc import Iterable
-from contextlib import closing
 from difflib import get_close_matches
 from io import BufferedReader
 from pathlib import Path
@@ -18,11 +15,12 @@ from cyclopts.validators import Number
 from gbdgc.cli.options import Engine, Flag, Int8, Weights, wrong_option
 from gbdgc.errors import InputError, UsageError
 from gbdgc.files import MAX_PIXELS
-from gbdgc.progress import progress_bar, stderr, stdout
+from gbdgc.progress import stderr, stdout
 from gbdgc.shipped import find_model
 
 if TYPE_CHECKING:
     from gbdgc.counting import Source
+    from gbdgc.counting.sinks import Sink
 
 
 def count(
@@ -30,7 +28,7 @@ def count(
     weights: Weights = None,
     engine: Engine = None,
     int8: Int8 = False,
-    tile: int | None = None,
+    tile: int = 1024,
     zones: Path | None = None,
     every: str = "1s",
     seconds: Annotated[float | None, Parameter(validator=Number(gt=0))] = None,
@@ -90,14 +88,13 @@ def count(
         Count on Ray: "local" for the cores of this machine, "auto", or HOST:PORT of a cluster's head. Sources and --out
         may then be URIs (s3://, gs://, hdfs://); --out gets a Parquet table, and the same command continues a job.
     """
-    _check_usage(sources)
-    if seconds is not None and not math.isfinite(seconds):
-        raise UsageError(f"--seconds {seconds}", "not a time", "leave it out to go on to the end, or until Ctrl-C")
+    _check_usage(sources, seconds)
     from gbdgc.counting import load_zones
+    from gbdgc.counting.tiling import check_tile
     from gbdgc.counting.video import parse_every
 
     with wrong_option():
-        interval = parse_every(every)
+        interval, tile = parse_every(every), check_tile(tile)
     areas = load_zones(zones) if zones is not None else ()
     if cluster is not None:
         if density or points or seconds is not None or format != "table":
@@ -108,58 +105,43 @@ def count(
         options = {"weights": weights, "engine": engine, "tile": tile, "recursive": recursive, "max_pixels": max_pixels}
         _count_on_cluster(sources, out, cluster=cluster, zones=areas, every=interval, **options)
         return
-    from gbdgc.cli.count_output import Messages, printer, say
+    from gbdgc.cli.count_output import print_and_write, warn
     from gbdgc.counting import Counter, count_sources, find_sources
-    from gbdgc.counting.sinks import ERRORS, Files, Overlays, ResultsFolder, Sink
-    from gbdgc.counting.sources import LIST
-    from gbdgc.counting.tiling import check_tile
+    from gbdgc.counting.sinks import ERRORS, Files, Overlays, ResultsFolder
+    from gbdgc.counting.sources import LIST, run_name
     from gbdgc.counting.video import HALF_LIFE, public_name
     from gbdgc.counting.video.writing import LONGEST_SECONDS
     from gbdgc.data.images import raise_pillow_limit
 
-    if tile is not None:
-        with wrong_option():
-            check_tile(tile)
-    listed = LIST in sources
-    work: Iterable[Source] = find_sources(sources, recursive=recursive, listed=_stdin() if listed else None)
-    if not listed:
+    listed = _stdin() if LIST in sources else None
+    work: Iterable[Source] = find_sources(sources, recursive=recursive, listed=listed)
+    if listed is None:  # a list on stdin may still be growing
         work = list(work)
         if all(source.problem is not None for source in work):  # nothing but problems makes no run
             raise InputError("", "\n".join(str(source.problem) for source in work))
-    if overlays and (listed or any(source.moving for source in work)) and interval > LONGEST_SECONDS:
+    if overlays and interval > LONGEST_SECONDS and _may_move(work):
         advice = "choose a shorter time, or have no annotated video drawn by --no-overlays"
         raise UsageError(f"--every {every}", "no video shows a frame for more than six hours", advice)
     raise_pillow_limit(max_pixels)
     once = "" if engine in {None, "torch"} else f", which takes a while when {engine} gets it for the first time"
     with stderr.status(f"loading the model{once}"):
-        own: dict[str, Any] = {} if tile is None else {"tile": tile}
-        counter = Counter.load(weights, engine=engine, int8=int8, max_pixels=max_pixels, **own)
+        counter = Counter.load(weights, engine=engine, int8=int8, max_pixels=max_pixels, tile=tile)
     settings = {
         "sources": [public_name(source) for source in sources],
         "weights": None if weights is None else str(find_model(weights).resolve()),
         "engine": counter.engine.name,
-        **({"int8": True} if int8 else {}),
-        "tile": counter.tile,
+        "int8": int8,
+        "tile": tile,
         "zones": {area.name: area.settings() for area in areas},
         "every": interval,
         "seconds": seconds,
     }
-    sinks: list[Sink] = [
-        *([Overlays(codec=codec, smoothed=smooth is not None, points=points)] if overlays else []),
-        *([Files("density")] if density else []),
-        *([Files("points")] if points else []),
-    ]
-    stopped = False
-    with (
-        ResultsFolder.open(
-            _run_name(sources[0]), settings, Path(out) if out else None, sinks, zones=areas, resume=resume
-        ) as run,
-        progress_bar() as bar,
-    ):
-        work = run.left(work) if listed else list(run.left(work))
-        pictures = None if listed else sum(not source.moving for source in work)
-        moving = listed or any(source.moving for source in work)
-        show = printer(format, run, moving=moving)
+    sinks: list[Sink] = [Overlays(codec=codec, smoothed=smooth is not None, points=points)] if overlays else []
+    sinks += [Files("density")] if density else []
+    sinks += [Files("points")] if points else []
+    folder = Path(out) if out else None
+    with ResultsFolder.open(run_name(sources[0]), settings, folder, sinks, zones=areas, resume=resume) as run:
+        work = list(run.left(work)) if isinstance(work, list) else run.left(work)
         counted = count_sources(
             counter,
             work,
@@ -168,22 +150,27 @@ def count(
             seconds=seconds,
             half_life=HALF_LIFE if smooth is None else smooth,
             counted=run.begun,
-            report=lambda text: say("warning", text),
+            report=warn,
         )
-        try:
-            signal.signal(signal.SIGTERM, signal.default_int_handler)
-            with closing(counted) as outcomes, closing(Messages(bar, pictures)) as messages:
-                for outcome in outcomes:
-                    messages.add(outcome)
-                    if (record := run.write(outcome)) is not None:
-                        show(record)
-        except KeyboardInterrupt:
-            stopped = True
+        pictures = sum(not source.moving for source in work) if isinstance(work, list) else None
+        stopped = not print_and_write(counted, run, format, pictures=pictures, moving=_may_move(work))
     end = "; stopped: the same command with --resume goes on" if stopped else ""
     stderr.print(_tally(run, f"listed in {ERRORS}") + end, soft_wrap=True)
     # Where stdout is for machines, where the results are is for stderr.
     (stdout if format == "table" else stderr).print(f"results: {run.folder}", markup=False, soft_wrap=True)
     sys.exit(130 if stopped else 1 if run.failed else 0)
+
+
+def _may_move(work: "Iterable[Source]") -> bool:
+    """Return whether there is a video among the sources, or may come to be."""
+    return not isinstance(work, list) or any(source.moving for source in work)
+
+
+def _stdin() -> BufferedReader:
+    """Return stdin. If it was closed, another file may have its descriptor by now."""
+    if sys.stdin is None:
+        raise UsageError("-", "stdin, where the list should be, is closed", "pipe a list into it, or name the sources")
+    return os.fdopen(0, "rb", closefd=False)
 
 
 def _count_on_cluster(sources: tuple[str, ...], out: str | None, **options: Any) -> None:
@@ -207,28 +194,7 @@ def _tally(done: Any, where: str) -> str:
     return f"{done.counted:,} counted{before}" + (f"; {done.failed:,} failed, {where}" if done.failed else "")
 
 
-def _stdin() -> BufferedReader:
-    """Return stdin. If it was closed, another file may have its descriptor by now."""
-    if sys.stdin is None:
-        raise UsageError("-", "stdin, where the list should be, is closed", "pipe a list into it, or name the sources")
-    return os.fdopen(0, "rb", closefd=False)
-
-
-def _run_name(source: str) -> str:
-    """Return the name of a run, derived from its first source."""
-    from gbdgc.counting.sources import LIST
-    from gbdgc.counting.video import public_name
-
-    if source == LIST:
-        return "list"
-    if source.isdecimal() and not Path(source).exists():
-        return f"camera-{source}"
-    path = Path(re.sub(r"^\w+://", "", public_name(source)))
-    stem = path.stem if path.suffix else Path(source).resolve().name if path.exists() else path.name
-    return re.sub(r"[^\w.-]+", "-", stem).strip("-.")[:60] or "count"
-
-
-def _check_usage(sources: tuple[str, ...]) -> None:
+def _check_usage(sources: tuple[str, ...], seconds: float | None) -> None:
     """Exit with code 2 for want of a source, or for a misspelt option: as "-" is a source, options look like some."""
     if not sources:
         from gbdgc.cli import app
@@ -241,3 +207,5 @@ def _check_usage(sources: tuple[str, ...]) -> None:
             near = get_close_matches(source.partition("=")[0], options, n=1)
             next_step = f"did you mean {near[0]}?" if near else "`gbdgc count --help` lists them"
             raise UsageError(source, "no such option", next_step)
+    if seconds is not None and not math.isfinite(seconds):
+        raise UsageError(f"--seconds {seconds}", "not a time", "leave it out to go on to the end, or until Ctrl-C")

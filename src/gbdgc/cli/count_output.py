@@ -3,8 +3,10 @@
 import io
 import json
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
@@ -17,30 +19,52 @@ from gbdgc.counting.ground import crowding
 from gbdgc.counting.overlay import clock
 from gbdgc.counting.sinks import FILES, PER_M2, ZONE, Record, ResultsFolder, flat
 from gbdgc.files import csv_line
-from gbdgc.progress import stderr
+from gbdgc.progress import progress_bar, stderr
 
 Format = Literal["table", "json", "csv"]
-Printer = Callable[[Record], None]
 
 _NARROWEST, _WITH_COLOUR, _WITH_INTERVAL = 8, 11, 20
 _ANSI = {"green": "32", "yellow": "33", "orange": "38;5;208", "red": "1;31"}
 
 
-def printer(format: Format, run: ResultsFolder, *, moving: bool) -> Printer:
-    """Return a function that prints one record; a table prints its heading with its first row, CSV at once.
+def print_and_write(
+    outcomes: Generator[Outcome, None, None],
+    run: ResultsFolder,
+    format: Format,
+    *,
+    pictures: int | None,
+    moving: bool,
+) -> bool:
+    """Write outcomes into a run's folder and print them as they come; return False if Ctrl-C stopped that.
 
     Parameters
     ----------
     format : ``table`` for people, ``json`` with one object per line, ``csv`` with the columns of counts.csv.
-    run : the run, whose folder goes before the names of files made in it, for the reader of stdout to find them.
+    pictures : how many pictures there are, None where that is not known.
     moving : whether there may be videos: then the table has their columns.
     """
+    with progress_bar() as bar:
+        show = _printer(format, run, moving=moving)
+        try:
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            with closing(outcomes), closing(_Messages(bar, pictures)) as messages:
+                for outcome in outcomes:
+                    messages.add(outcome)
+                    if (record := run.write(outcome)) is not None:
+                        show(record)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def _printer(format: Format, run: ResultsFolder, *, moving: bool) -> Callable[[Record], None]:
+    """Return a function that prints one record; a table prints its heading with its first row, CSV at once."""
     # A file name may hold bytes that are no text: in JSON they become escapes, elsewhere they come out as they are.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace" if format == "json" else "surrogateescape")
 
     def located(record: Record) -> Record:
-        """Return the record with its files' names as they are found from here."""
+        """Return the record with the paths of its files as they are found from here."""
         return record | {kind: str(run.folder / record[kind]) for kind in FILES if record[kind]}
 
     def cells(record: Record) -> str:
@@ -56,14 +80,8 @@ def printer(format: Format, run: ResultsFolder, *, moving: bool) -> Printer:
     return _Table(["people", *areas, *(("smoothed", "time") if moving else ())])
 
 
-class Messages:
-    """Progress, warnings and failures on stderr.
-
-    Parameters
-    ----------
-    bar : where progress is shown.
-    pictures : how many pictures there are, None where that is not known.
-    """
+class _Messages:
+    """Progress, warnings and failures on stderr; ``pictures`` is how many there are, None where that is not known."""
 
     def __init__(self, bar: Progress, pictures: int | None) -> None:
         self.bar = bar
@@ -79,9 +97,9 @@ class Messages:
             return
         if isinstance(outcome, Result):
             for warning in outcome.warnings:
-                say("warning", f"{outcome.source}: {warning}")
+                warn(f"{outcome.source}: {warning}")
         elif isinstance(outcome, Failure):
-            say("failed", str(outcome.error))
+            _say("failed", str(outcome.error), "bold red")
         if isinstance(outcome, Video) or (isinstance(outcome, Failure) and outcome.video is not None):
             self.close()
         else:
@@ -95,10 +113,10 @@ class Messages:
         if self._frames is not None:
             self.bar.update(self._frames, total=video.frames)
         if self._doubtful > 1:
-            say("warning", f"{video.source}: {self._doubtful:,} of its frames have such a warning")
+            warn(f"{video.source}: {self._doubtful:,} of its frames have such a warning")
         if video.dropped:
             reason = "which came faster than they could be counted"
-            say("note", f"{video.source}: {video.dropped:,} frames dropped, {reason}")
+            _say("note", f"{video.source}: {video.dropped:,} frames dropped, {reason}", "dim")
 
     def _add_frame(self, frame: Result, video: Video) -> None:
         if video is not self._video:
@@ -106,20 +124,23 @@ class Messages:
             name = visible(Path(video.source).name)
             self._frames = self.bar.add_task(name, total=video.expected, completed=video.frames - 1)
         if frame.warnings and not self._doubtful:
-            say("warning", f"{video.source}: from {frame.time:.1f} s on: {'; '.join(frame.warnings)}")
+            warn(f"{video.source}: from {frame.time:.1f} s on: {'; '.join(frame.warnings)}")
         self._doubtful += bool(frame.warnings)
         if self._frames is not None:
             self.bar.advance(self._frames)
 
 
-def say(kind: str, message: str) -> None:
-    """Print a message about one source to stderr, above the progress bar; a strange name cannot move the cursor."""
-    colour = {"failed": "bold red", "warning": "yellow"}.get(kind, "dim")
+def warn(message: str) -> None:
+    """Print a warning about one source to stderr, above the progress bar."""
+    _say("warning", message, "yellow")
+
+
+def _say(kind: str, message: str, colour: str) -> None:
     stderr.print(f"[{colour}]{kind}:[/] {escape(visible(message))}", soft_wrap=True)
 
 
 def visible(text: str) -> str:
-    """Return the text on one line: newlines and other controls as escapes."""
+    """Return the text on one line, newlines and other controls as escapes: a strange name cannot move the cursor."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from gbdgc.counting.video.opening import VIDEO_SUFFIXES, is_video
+from gbdgc.counting.video.opening import VIDEO_SUFFIXES, is_video, public_name
 from gbdgc.data.images import IMAGE_SUFFIXES, RGB, read_image, to_array, to_rgb
 from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import natural_order
@@ -67,6 +68,17 @@ def find_sources(
                             yield source
             except InputError as error:
                 yield Source(each, problem=error)
+
+
+def run_name(source: str) -> str:
+    """Return the name of a run, derived from its first source."""
+    if source == LIST:
+        return "list"
+    if source.isdecimal() and not Path(source).exists():
+        return f"camera-{source}"
+    path = Path(re.sub(r"^\w+://", "", public_name(source)))
+    stem = path.stem if path.suffix else Path(source).resolve().name if path.exists() else path.name
+    return re.sub(r"[^\w.-]+", "-", stem).strip("-.")[:60] or "count"
 
 
 def _expand(argument: str, recursive: bool) -> Iterator[Source]:

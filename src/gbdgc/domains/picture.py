@@ -1,36 +1,79 @@
-"""The 2-D map of samples, coloured by domain, with the balls drawn as circles."""
+"""The 2-D map of samples, coloured by domain, with the balls as discs; `gbdgc domains` and the report draw it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
+from numpy.typing import ArrayLike
 
 from gbdgc.domains.clustering import one_thread
-from gbdgc.domains.tree import Ball, Floats, Integers, disc_around
+from gbdgc.domains.tree import Ball, Floats, Integers
 
 # Told apart by people with any colour vision (after Okabe and Ito), and dark enough on white.
 PALETTE = ("#0072b2", "#dc8f00", "#009e73", "#c45f97", "#4ea6de", "#d55e00", "#8265ad", "#7a7a7a", "#a39000", "#3f4a5a")
 
 
-def draw_domains(embedding: Floats, labels: Integers, balls: Sequence[Ball] = (), title: str = "") -> Figure:
-    """Draw the plane of largest variance: a dot per sample and a circle per ball of at least two samples.
+class Disc(NamedTuple):
+    """A ball on the map."""
 
-    A circle encloses its members as projected onto the plane; the ball itself has more axes.
+    center: Floats
+    radius: float
+    domain: int
+
+
+class DomainMap:
+    """Where every drawing of the samples places them, and the balls: on the plane of largest variance.
+
+    ``plane`` has a row for each sample, ``shares`` the share of the variance of each of its two axes.
     """
-    plane, shares = _plane(embedding)
+
+    def __init__(self, embedding: Floats, labels: ArrayLike) -> None:
+        self.labels = np.asarray(labels)
+        centred = embedding - embedding.mean(axis=0)
+        with one_thread():
+            values, vectors = np.linalg.eigh(centred.T @ centred)
+            order = values.argsort()[::-1][:2]
+            axes = vectors[:, order]
+            # An axis may point either way: choose, so that the maps of two epochs are not mirror images.
+            axes = axes * np.where(axes[abs(axes).argmax(axis=0), range(axes.shape[1])] < 0, -1, 1)
+            self.plane = centred @ axes
+        self.shares = values[order] / max(values.sum(), np.finfo(float).tiny)
+        if self.plane.shape[1] == 1:
+            self.plane = np.column_stack([self.plane, np.zeros(len(self.plane))])
+            self.shares = np.append(self.shares, 0.0)
+
+    def discs(self, balls: Iterable[Integers]) -> list[Disc]:
+        """Return the discs of balls, given by their members, large ones first; balls of a single sample have none.
+
+        A disc encloses its members as projected onto the plane (the ball itself has more axes), and is of the domain
+        that most of them are of.
+        """
+        discs = []
+        for members in balls:
+            if len(members) > 1:
+                center = self.plane[members].mean(axis=0)
+                radius = np.sqrt(((self.plane[members] - center) ** 2).sum(axis=1)).max()
+                discs.append(Disc(center, float(radius), int(np.bincount(self.labels[members]).argmax())))
+        return sorted(discs, key=lambda disc: -disc.radius)
+
+
+def draw_domains(embedding: Floats, labels: Integers, balls: Sequence[Ball] = (), title: str = "") -> Figure:
+    """Draw the map with a dot for each sample and a circle for each ball."""
+    map = DomainMap(embedding, labels)
+    plane, shares = map.plane, map.shares
     figure = Figure(figsize=(8.4, 6.2), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     names = np.unique(labels)
     colour = {int(name): PALETTE[index % len(PALETTE)] for index, name in enumerate(names)}
-    # Faint discs under the dots, large ones first.
-    discs = [(*disc_around(plane[ball.members]), colour[ball.domain]) for ball in balls if ball.size > 1]
-    discs.sort(key=lambda disc: -disc[1])
-    circles = [Circle((center[0], center[1]), radius) for center, radius, _ in discs]
-    edges = [edge for *_, edge in discs]
+    # Faint discs under the dots.
+    discs = map.discs(ball.members for ball in balls)
+    circles = [Circle((disc.center[0], disc.center[1]), disc.radius) for disc in discs]
+    edges = [colour[disc.domain] for disc in discs]
     axes.add_collection(PatchCollection(circles, facecolors=edges, edgecolors="none", alpha=0.05, zorder=0))
     axes.add_collection(PatchCollection(circles, facecolors="none", edgecolors=edges, alpha=0.45, linewidths=0.7))
     dot = float(np.clip(9000 / len(plane), 1.5, 22))
@@ -62,19 +105,3 @@ def draw_domains(embedding: Floats, labels: Integers, balls: Sequence[Ball] = ()
         markerscale=float(np.sqrt(40 / dot)),
     )
     return figure
-
-
-def _plane(embedding: Floats) -> tuple[Floats, Floats]:
-    """The first two principal axes of the embedding, and their shares of the variance."""
-    centred = embedding - embedding.mean(axis=0)
-    with one_thread():
-        values, vectors = np.linalg.eigh(centred.T @ centred)
-        order = values.argsort()[::-1][:2]
-        axes = vectors[:, order]
-        # An axis may point either way: choose, so that the maps of two epochs are not mirror images.
-        axes = axes * np.where(axes[abs(axes).argmax(axis=0), range(axes.shape[1])] < 0, -1, 1)
-        plane = centred @ axes
-    shares = values[order] / max(values.sum(), np.finfo(float).tiny)
-    if plane.shape[1] == 1:
-        plane, shares = np.column_stack([plane, np.zeros(len(plane))]), np.append(shares, 0.0)
-    return plane, shares

@@ -1,7 +1,6 @@
 """The ball tree: every ball that was made, and why the final ones were not split."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,9 +95,3 @@ class BallTree:
         spread = np.empty(len(self.order), dtype=np.int64)
         spread[self.order] = np.repeat(small, self.size[self.leaves])
         return spread
-
-
-def disc_around(members: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Return the center and radius of the disc a ball is drawn as, which encloses its members as projected."""
-    center = members.mean(axis=0)
-    return center, float(np.sqrt(((members - center) ** 2).sum(axis=1)).max())

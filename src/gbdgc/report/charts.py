@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from gbdgc.domains import BallTree
-from gbdgc.domains.tree import disc_around
+from gbdgc.domains.picture import DomainMap
 from gbdgc.evaluation.table import Row
 from gbdgc.report.plot import Margins, Plot, Scale, number, short
 from gbdgc.runs import Domains
@@ -71,10 +70,9 @@ def agreement(rows: Sequence[Row]) -> Markup:
     return plot.markup()
 
 
-def domain_map(cloud: NDArray[np.float32], ids: Sequence[str], labels: Sequence[int], tree: BallTree | None) -> Markup:
-    """Draw the training pictures on the two main axes, and the balls of each depth of the division in a group."""
-    plane = cloud[:, :2] if cloud.shape[1] > 1 else np.column_stack([cloud, np.zeros(len(cloud), dtype=np.float32)])
-    low, high = plane.min(axis=0), plane.max(axis=0)
+def domain_map(map: DomainMap, ids: Sequence[str], tree: BallTree | None) -> Markup:
+    """Draw the map of the training pictures, with the balls of each depth of the division in a group."""
+    low, high = map.plane.min(axis=0), map.plane.max(axis=0)
     middle, half = (low + high) / 2, 0.54 * (high - low).clip(1e-6)
     # One unit is as long on both axes: balls are round.
     width, height = 720.0, 560.0
@@ -92,13 +90,10 @@ def domain_map(cloud: NDArray[np.float32], ids: Sequence[str], labels: Sequence[
         assert tree is not None
         balls = tree_level(tree, depth)
         level = plot.add("g", class_="balls", data_depth=depth, data_balls=len(balls))
-        for members in (tree.members(ball) for ball in balls if tree.size[ball] > 1):
-            center, radius = disc_around(plane[members])
-            most = int(np.bincount(np.asarray(labels)[members]).argmax())
-            cx, cy = plot.px(center[0]), plot.py(center[1])
-            plot.add("circle", level, cx=cx, cy=cy, r=radius / unit, class_=f"ball {colour(most)}")
+        for (x, y), radius, domain in map.discs(tree.members(ball) for ball in balls):
+            plot.add("circle", level, cx=plot.px(x), cy=plot.py(y), r=radius / unit, class_=f"ball {colour(domain)}")
     dots = plot.add("g", class_="dots")
-    for id, (x, y), label in zip(ids, plane, labels, strict=True):
+    for id, (x, y), label in zip(ids, map.plane, map.labels, strict=True):
         dot = plot.add("circle", dots, cx=plot.px(x), cy=plot.py(y), r=3.6, class_=f"dot {colour(label)}")
         plot.add("title", dot).text = f"{id}, domain {label}"
     return plot.markup()

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gbdgc.data.statistics import at_equal_steps
 from gbdgc.domains import BallTree, GranularBallDomains, count_separation
+from gbdgc.domains.picture import DomainMap
 from gbdgc.report import charts
 from gbdgc.report.gather import Training
 from gbdgc.report.pictures import Album
@@ -40,11 +41,12 @@ def domains_page(training: Training, album: Album, side: int) -> dict[str, Any] 
     enough = (depth for depth, number in enumerate(drawn) if number >= _SHOWN_BALLS)
     samples = {id: album.find(*training.source_key(id)) for id in labels}
     counts = {id: sample.count or 0 for id, sample in samples.items() if sample is not None}
+    map = None if cloud is None else DomainMap(cloud.astype(np.float64), list(labels.values()))
     rows = training.stability
     return {
         "cards": [_card(name, labels, cloud, counts, training, album, side) for name in sorted(set(labels.values()))],
-        "map": None if cloud is None else charts.domain_map(cloud, list(labels), list(labels.values()), tree),
-        "variance": 0.0 if cloud is None else float(cloud[:, :2].var(axis=0).sum() / cloud.var(axis=0).sum()),
+        "map": None if map is None else charts.domain_map(map, list(labels), tree),
+        "variance": 0.0 if map is None else float(map.shares.sum()),
         "balls": [len(balls) for balls in depths],
         "depth": next(enough, int(np.argmax(drawn))) if drawn else 0,
         "separation": count_separation([labels[id] for id in counts], list(counts.values())) if counts else None,

@@ -19,7 +19,7 @@ from PIL import Image
 
 from gbdgc.data.formats.entry import beneath
 from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, image_orientation, read_image
-from gbdgc.data.manifest import Dataset
+from gbdgc.data.manifest import Dataset, Problem
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.reading import BoxPoint, list_problems, load_dataset
 from gbdgc.data.sample import Sample
@@ -161,7 +161,7 @@ def convert(
             factors = np.array([width / sample.width, height / sample.height], dtype=np.float32)
             points = None if sample.points is None else sample.points * factors
             samples.append(replace(sample, image=image, width=width, height=height, points=points))
-    converted = Dataset(samples, problems=problems)
+    converted = Dataset(samples, problems=map(Problem, problems))
     manifest = converted.save(dest / _MANIFEST)
     copied = sum(each.copied for each in new.values())
     return Conversion(converted, manifest, dataset.format, len(new) - copied, copied, len(kept))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -18,16 +18,22 @@ from gbdgc.files import atomic_write
 Place = TypeVar("Place", bound=str | os.PathLike[str])
 
 
+class Problem(NamedTuple):
+    """Why a picture was left out while reading, and the split that it would have been in, where that is known."""
+
+    text: str
+    split: str | None = None
+
+
 class Dataset(Sequence[Sample]):
-    """An ordered collection of samples, each found by position or by id.
+    """An ordered collection of samples, each found by position or by id; ``format`` is the name of the reader."""
 
-    ``problems`` lists what was left out while reading with ``skip_bad``; ``format`` is the name of the reader.
-    """
-
-    def __init__(self, samples: Iterable[Sample], *, format: str = "manifest", problems: Sequence[str] = ()) -> None:
+    def __init__(
+        self, samples: Iterable[Sample], *, format: str = "manifest", problems: Iterable[Problem] = ()
+    ) -> None:
         self.samples = tuple(samples)
         self.format = format
-        self.problems = tuple(problems)
+        self._problems = tuple(problems)
         self._by_id = {sample.id: sample for sample in self.samples}
         if len(self._by_id) < len(self.samples):
             twice = [id for id, times in Counter(self.ids).items() if times > 1]
@@ -54,6 +60,11 @@ class Dataset(Sequence[Sample]):
             f"{sum(counts):,} heads in {len(counts)} labelled)"
         )
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was left out while reading with ``skip_bad``, and why."""
+        return tuple(problem.text for problem in self._problems)
+
     def by_id(self, id: str) -> Sample:
         """Return the sample of that id."""
         if id not in self._by_id:
@@ -75,8 +86,10 @@ class Dataset(Sequence[Sample]):
         return dict(Counter(sample.split for sample in self.samples))
 
     def where(self, split: str) -> "Dataset":
-        """Return the samples of one split."""
-        found = self._subset(sample for sample in self.samples if sample.split == split)
+        """Return the samples of one split, with the problems of that split and those of none in particular."""
+        problems = (problem for problem in self._problems if problem.split in (None, split))
+        samples = (sample for sample in self.samples if sample.split == split)
+        found = Dataset(samples, format=self.format, problems=problems)
         if not found:
             names = ", ".join(str(name) for name in self.split_sizes())
             raise InputError("", f"no sample has the split {split!r}", f"there are: {names or 'no samples at all'}")

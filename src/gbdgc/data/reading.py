@@ -12,7 +12,7 @@ import numpy as np
 
 from gbdgc.data.formats import READERS, Entry, looks_like, reader_named, recognise
 from gbdgc.data.images import MAX_PIXELS, image_size
-from gbdgc.data.manifest import Dataset
+from gbdgc.data.manifest import Dataset, Problem
 from gbdgc.data.sample import Points, Sample
 from gbdgc.errors import InputError, as_input_error, noted_in
 
@@ -21,6 +21,7 @@ BoxPoint = Literal["head", "centre"]
 # A standing person is about seven and a half heads tall, which puts the middle of the head a fifteenth below the top.
 _HEAD_HEIGHT = 1 / 15
 _SHOWN_PROBLEMS = 20
+_ADVICE = "mend these, or leave the bad pictures out (skip_bad)"
 _HALF_CHARACTER = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates, but for those by which Python writes the bytes of a file's name that are no text."""
 
@@ -31,7 +32,6 @@ def load_dataset(
     *,
     skip_bad: bool = False,
     max_pixels: int = MAX_PIXELS,
-    split: str | None = None,
     point: BoxPoint = "head",
 ) -> Dataset:
     """Read a labelled data set, or a folder of pictures without labels; an `InputError` lists all problems.
@@ -43,7 +43,6 @@ def load_dataset(
         was taken for.
     skip_bad : leave out pictures with problems and list these in ``Dataset.problems``, instead of raising.
     max_pixels : refuse larger pictures.
-    split : read only the samples of that split, such as "train".
     point : where labels are boxes, the point that stands for a person: "head", a fifteenth of the box below the middle
         of its top edge, or "centre".
     """
@@ -57,26 +56,35 @@ def load_dataset(
     if point not in ("head", "centre"):
         raise InputError("", f"the point of a box is 'head' or 'centre', not {point!r}")
     name = recognise(path) if format == "auto" else reader_named(format)
-    problems: list[str] = []
-    entries = _read_entries(path, name, problems)
-    chosen = [entry for entry in entries if split is None or entry.split == split]
-    if split is not None and not chosen:
-        names = sorted({entry.split or "(no split)" for entry in entries})
-        raise InputError(path, f"no sample has the split {split!r}", f"there are: {', '.join(names)}")
+    of_the_reader: list[str] = []
+    entries = _read_entries(path, name, of_the_reader)
+    problems = [Problem(text) for text in of_the_reader]
     samples: dict[str, Sample] = {}
     with ThreadPoolExecutor() as pool:
-        for outcome in pool.map(partial(_to_sample, max_pixels=max_pixels, point=point), chosen):
+        made = pool.map(partial(_to_sample, max_pixels=max_pixels, point=point), entries)
+        for entry, outcome in zip(entries, made, strict=True):
             if isinstance(outcome, list):
-                problems += outcome
+                problems += [Problem(text, entry.split) for text in outcome]
             elif (first := samples.setdefault(outcome.id, outcome)) is not outcome:
-                problems.append(f"{outcome.image}: its id {outcome.id!r} is already that of {first.image}")
+                text = f"{outcome.image}: its id {outcome.id!r} is already that of {first.image}"
+                problems.append(Problem(text, entry.split))
     # For files and terminals: half characters as escapes.
-    problems = [_HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], problem) for problem in problems]
-    if problems and not (skip_bad and samples):
+    problems = [
+        problem._replace(text=_HALF_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], problem.text))
+        for problem in problems
+    ]
+    dataset = Dataset(samples.values(), format=name, problems=problems)
+    if not skip_bad or not samples:
+        refuse_problems(dataset, path, "nothing is left to use" if skip_bad else _ADVICE)
+    return dataset
+
+
+def refuse_problems(dataset: Dataset, path: str | os.PathLike[str], advice: str = _ADVICE) -> None:
+    """Raise an error that lists what was left out while reading, if anything was."""
+    if problems := dataset.problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-        advice = "nothing is left to use" if skip_bad else "mend these, or leave the bad pictures out (skip_bad)"
-        raise InputError(path, f"{count} while reading it as {READERS[name].TITLE}:{list_problems(problems)}", advice)
-    return Dataset(samples.values(), format=name, problems=problems)
+        reason = f"{count} while reading it as {READERS[dataset.format].TITLE}:{list_problems(problems)}"
+        raise InputError(path, reason, advice)
 
 
 def _read_entries(path: Path, name: str, problems: list[str]) -> list[Entry]:

@@ -129,7 +129,7 @@ def evaluate(
 
 
 def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:
-    """Return what is to be counted, with the problems of its own split only, and the split's name."""
+    """Return what is to be counted, and the split's name."""
     dataset = load_dataset(place, format, skip_bad=True)
     chosen = split or _usual_split(place, dataset)
     if chosen == "all":
@@ -137,8 +137,6 @@ def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:
     if chosen not in (there := dataset.split_sizes()):
         names = ", ".join(name or "no split" for name in there)
         raise UsageError(place, f"no part {chosen!r}; there are: {names}", 'choose one as split, or "all"')
-    if dataset.problems:
-        return load_dataset(place, format, skip_bad=True, split=chosen), chosen
     return dataset.where(chosen), chosen
 
 

@@ -15,6 +15,7 @@ from gbdgc import checkpoint
 from gbdgc.config import Config, DataConfig
 from gbdgc.data import Dataset, concatenate, load_dataset, named
 from gbdgc.data.loading import TrainingSet
+from gbdgc.data.reading import refuse_problems
 from gbdgc.domains import PARTITIONS, Partition, build_partition
 from gbdgc.domains.embedded import WarmStartDomains
 from gbdgc.errors import InputError
@@ -227,9 +228,9 @@ def load_training_part(place: str | os.PathLike[str], data: DataConfig) -> Datas
     dataset = load_dataset(place, data.format, skip_bad=True)
     # Data of one's own seldom has splits: all of it is then there to train on.
     everything = data.split == "all" or (data.split == "train" and set(dataset.labelled.split_sizes()) == {None})
-    if dataset.problems:  # those of the part to train on stop the run; those of other parts are none of its business
-        dataset = load_dataset(place, data.format, split=None if everything else data.split)
-    return dataset.labelled if everything else dataset.labelled.where(data.split)
+    part = dataset if everything else dataset.where(data.split)
+    refuse_problems(part, place)  # those of other parts are none of its business
+    return part.labelled if everything else part.labelled.where(data.split)
 
 
 def build_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:

@@ -43,9 +43,9 @@ def test_a_picture_has_one_id_from_whichever_folder_it_is_read(root, monkeypatch
 
 
 def test_a_split_can_be_read_alone(root):
-    assert load_dataset(root / "part_A", split="test").split_sizes() == {"test": 3}
+    assert load_dataset(root / "part_A").where("test").split_sizes() == {"test": 3}
     with pytest.raises(InputError, match=r"no sample has the split 'val'; there are: test, train"):
-        load_dataset(root / "part_A", split="val")
+        load_dataset(root / "part_A").where("val")
 
 
 def test_the_other_spellings_of_the_folders_are_read(root):
@@ -130,5 +130,5 @@ def test_labels_in_a_folder_of_the_wrong_name_are_not_passed_over(root):
     ],
 )
 def test_the_real_data_has_its_published_numbers(part, split, images, heads):
-    data = load_dataset(Path(os.environ["GBDGC_DATA"]) / "ShanghaiTech" / part, split=split)
+    data = load_dataset(Path(os.environ["GBDGC_DATA"]) / "ShanghaiTech" / part).where(split)
     assert (len(data), sum(sample.count for sample in data)) == (images, heads)

@@ -1,6 +1,7 @@
 """Files that a reader sees old or new, never half written; folders for one process at a time; safe CSV."""
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -75,6 +76,12 @@ def write_json(path: Path, content: object) -> None:
     """Write a JSON file that people can read, whole or not at all."""
     with atomic_write(path, "w") as file:
         json.dump(content, file, indent=2)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file's content, which identifies it wherever it lies."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:

@@ -130,7 +130,7 @@ def test_a_run_goes_on_only_with_the_same_settings(tmp_path: Path, monkeypatch: 
     with pytest.raises(InputError, match="holds a run already; resume it, or choose another folder"):
         opened("in", SETTINGS, first.folder, resume=False)
     (first.folder / "config.yaml").write_text("data: sha\n")
-    with pytest.raises(InputError, match="not the settings of a count"):
+    with pytest.raises(InputError, match="not the settings of such a run"):
         opened("in", SETTINGS, first.folder, resume=True)
 
 

@@ -1,6 +1,5 @@
 """Exporting a model for other runtimes, in 32 or 8 bits, and measuring how its counts differ from torch's."""
 
-import hashlib
 import logging
 import math
 import time
@@ -21,7 +20,7 @@ from gbdgc.counting.tiling import TILE, count_cells, stack
 from gbdgc.data.images import RGB
 from gbdgc.data.transforms import limit_side
 from gbdgc.errors import InputError, as_input_error
-from gbdgc.files import folder_beside
+from gbdgc.files import file_digest, folder_beside
 from gbdgc.models import Network
 from gbdgc.models.weights import cache_folder
 
@@ -87,7 +86,7 @@ def export_to_cache(weights: Path, engine: str, *, int8: bool = False) -> Path:
     """Return the cached export of a model, creating it if needed; 8 bits are calibrated on drawn scenes."""
     file = model_file(weights)
     with as_input_error(OSError, file, "cannot be read ({error})", "name a run's folder or a model file"):
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+        digest = file_digest(file)[:16]
     path = cache_folder() / "exported" / f"{digest}-{_FORMAT}{'-int8' if int8 else ''}{EXPORT_SUFFIXES[engine]}"
     if path.exists() and not seal_holds(path):  # nobody but us writes there: it is not as we wrote it
         _log.warning("%s: damaged; exporting the model again", path)

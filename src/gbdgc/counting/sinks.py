@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
@@ -23,7 +24,7 @@ from gbdgc.counting.zones import Zone
 from gbdgc.data.formats import coco
 from gbdgc.errors import as_input_error
 from gbdgc.files import atomic_write, csv_rows
-from gbdgc.runs import Journal, Resume, RunFolder
+from gbdgc.runs import Journal, Resume, RunFolder, changed_keys
 
 COUNTS, VIDEOS, ERRORS, HEADS = "counts.csv", "videos.csv", "errors.csv", "points.json"
 ZONE, ZONE_LOW, ZONE_HIGH, PER_M2 = "zone:", "zone_low:", "zone_high:", "per_m2:"
@@ -159,13 +160,7 @@ class ResultsFolder:
         resume: bool = False,
     ) -> Iterator[Self]:
         """Make the folder of a run, or resume the one in ``out`` or the newest of this name: see `RunFolder.open`."""
-
-        def changed(file: Path) -> list[str]:
-            damaged = (ValueError, KeyError, TypeError)
-            with as_input_error(damaged, file, "not the settings of a count", "choose another folder"):
-                before, now = json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(settings))
-                return [name for name in _SAME if before[name] != now[name]]
-
+        changed = partial(changed_keys, settings={name: settings[name] for name in _SAME})
         products = (COUNTS, VIDEOS, ERRORS)
         resuming: Resume = "auto" if resume else False
         with (

@@ -1,6 +1,5 @@
 """`evaluate`: count data sets with a model into a run folder; resumable after any interruption."""
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.localisation import localisation, share_near_heads
 from gbdgc.evaluation.metrics import Summary, compare, doubt, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, cells, read_table, table_columns, tag_names
-from gbdgc.files import write_json
+from gbdgc.files import file_digest, write_json
 from gbdgc.progress import track
 from gbdgc.runs import Journal, Resume, RunFolder, read_json
 
@@ -158,13 +157,7 @@ def _identify(weights: Place | Counter, counter: Counter) -> dict[str, Any]:
     if isinstance(weights, Counter):
         return {"path": None, "sha256": None, "info": counter.info}
     path = model_file(weights)
-    return {"path": os.fspath(path), "sha256": model_digest(path), "info": counter.info}
-
-
-def model_digest(path: Path) -> str:
-    """Return the SHA-256 that identifies a model, wherever its file lies."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {"path": os.fspath(path), "sha256": file_digest(path), "info": counter.info}
 
 
 def _changed(file: Path, settings: dict[str, Any]) -> list[str]:

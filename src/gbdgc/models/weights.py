@@ -24,7 +24,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from gbdgc.errors import GbdgcWarning, InputError, as_input_error
-from gbdgc.files import atomic_write, make_folder
+from gbdgc.files import atomic_write, file_digest, make_folder
 from gbdgc.models.compact import LiteEncoder
 from gbdgc.models.tensor_files import read_tensors
 from gbdgc.models.vgg16 import VGG16Encoder
@@ -244,9 +244,7 @@ def _take_out(archive: Path, member: str, folder: Path) -> Path:
 
 def _checked(path: Path, sha256: str) -> Path:
     """Return the path of a file whose hash is the one we know; refuse any other."""
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256:
+    if (found := file_digest(path)) != sha256:
         raise InputError(path.name, f"its SHA-256 is {found}, not {sha256}: refused")
     return path
 

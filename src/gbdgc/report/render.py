@@ -18,8 +18,7 @@ from gbdgc.counting.conformal import range_text
 from gbdgc.data.statistics import at_equal_steps
 from gbdgc.domains.picture import PALETTE
 from gbdgc.evaluation import Row, errors
-from gbdgc.evaluation.run import model_digest
-from gbdgc.files import atomic_write
+from gbdgc.files import atomic_write, file_digest
 from gbdgc.progress import track
 from gbdgc.report import charts
 from gbdgc.report.domains import domains_page
@@ -143,7 +142,7 @@ def _counted_by_another(training: Training, found: list[CountedDataset]) -> list
     """Return the data sets that were counted with another file than the run's model."""
     if training.model is None:
         return [evaluation.data for evaluation in found]
-    digest = model_digest(model_file(training.folder))
+    digest = file_digest(model_file(training.folder))
     return [evaluation.data for evaluation in found if evaluation.rules["weights"]["sha256"] not in (None, digest)]
 
 

@@ -2,7 +2,7 @@
 
 from gbdgc.files import claim
 from gbdgc.runs.environment import environment, package_version, without_password, write_environment
-from gbdgc.runs.folder import Resume, RunFolder, new_run_folder, newest_run_folder
+from gbdgc.runs.folder import Resume, RunFolder, changed_keys, new_run_folder, newest_run_folder
 from gbdgc.runs.journal import Journal
 from gbdgc.runs.training import BEST, CHECKPOINTS, Domains, TrainingRun, read_json
 
@@ -14,6 +14,7 @@ __all__ = [
     "Resume",
     "RunFolder",
     "TrainingRun",
+    "changed_keys",
     "claim",
     "environment",
     "new_run_folder",

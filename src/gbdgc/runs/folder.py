@@ -102,7 +102,7 @@ def _take_back(folder: Path, *names: str) -> None:
 
 
 def changed_keys(file: Path, settings: Mapping[str, Any]) -> list[str]:
-    """Name the settings that differ from those in a run's file; others in the file do not matter."""
+    """Return the names of the settings that differ from those in a run's file; others in the file do not matter."""
     now = json.loads(json.dumps(settings))
     with as_input_error((ValueError, AttributeError), file, "not the settings of such a run", "choose another folder"):
         before = json.loads(file.read_text(encoding="utf-8"))

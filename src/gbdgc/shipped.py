@@ -1,4 +1,4 @@
-"""The models that come with the package, by name. The only code that knows where they lie."""
+"""The bundled models by name. No other module knows where their files are."""
 
 import os
 from pathlib import Path

@@ -77,7 +77,7 @@ def test_check_says_once_that_nothing_is_wrong(run, tmp_path):
 def test_check_of_bad_data_lists_every_kind_and_fails(run, bad):
     answer = run("check", bad)
     assert answer.returncode == 1
-    for text in ("point outside the picture", "point that stands twice", "picture that does not decode", "[b]: 1 of 1"):
+    for text in ("point outside the picture", "duplicate point", "picture that does not decode", "[b]: 1 of 1"):
         assert text in answer.stdout
     assert "checking" in answer.stderr
     assert "checking" not in answer.stdout

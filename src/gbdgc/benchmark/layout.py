@@ -178,7 +178,7 @@ def by_source(cells: "Iterable[Cell]") -> "dict[str, list[Cell]]":
 
 
 def notes(cells: "Sequence[Cell]", chosen: str | None = None) -> list[str]:
-    """Return what to know before comparing our numbers with published ones."""
+    """Return the notes below a table: what to know before comparing our numbers with published ones."""
     seeds = sorted({cell["seed"] for cell in cells})
     numbers = sorted(set(Counter((cell["source"], cell["target"], cell["variant"]) for cell in cells).values()))
     spread = {1: "one seed, so no interval over seeds", 2: "mean of 2 seeds, and both ends"}

@@ -61,9 +61,9 @@ def benchmark(
         A preset or a YAML file: by default compact_sha, made for two CPU cores; sha is the paper's own setting. With
         --drawn it is demo.
     seeds
-        Such as 0,1,2: each cell is run with each seed, and the tables show the interval over them.
+        Seeds such as 0,1,2: each cell is run once per seed, and the tables show the interval over them.
     epochs
-        Fewer, for a quick look.
+        Train for this many epochs instead of the preset's, for example for a quick look.
     engine
         What counts the targets; onnx and openvino are faster on most CPUs.
     out
@@ -80,9 +80,9 @@ def benchmark(
         Run the cells side by side on Ray: "local" for the cores of this machine, "auto", or HOST:PORT of a cluster's
         head. Data, --out and --runs must be in folders that every node has.
     cores
-        Of each training on a cluster.
+        CPU cores per training on a cluster.
     gpus
-        Of each training on a cluster.
+        GPUs per training on a cluster.
     """
     from gbdgc.data.images import raise_pillow_limit
 

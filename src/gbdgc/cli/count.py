@@ -73,7 +73,7 @@ def count(
     overlays
         Draw each picture and video with its density overlaid.
     codec
-        Of the annotated videos; by default one that needs no GPL encoder.
+        Codec of the annotated videos; by default one that needs no GPL encoder.
     density
         Also save the density of each picture, as .npz.
     points

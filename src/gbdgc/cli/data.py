@@ -55,7 +55,7 @@ def convert(
 ) -> None:
     """Write DEST/images and DEST/manifest.jsonl: pictures of a bounded size, their points with them.
 
-    What is done already is not done again, so a run that was cut short goes on when it is started again.
+    Finished pictures are not converted again, so an interrupted run continues when it is started again.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ def convert(
     dest
         The folder for the converted data set.
     max_side
-        Make a picture smaller whose longer side is over this.
+        Shrink pictures whose longer side exceeds this many pixels.
     min_side
-        Make a picture larger whose shorter side is under this.
+        Enlarge pictures whose shorter side is below this many pixels.
     quality
-        Of the JPEGs, from 1 to 100. A picture that keeps its size is copied as it is.
+        JPEG quality, from 1 to 100. Pictures that keep their size are copied unchanged.
     """
     from gbdgc.data.converting import ConversionSettings
     from gbdgc.data.converting import convert as run_conversion
@@ -98,7 +98,7 @@ def check(
     out: Path | None = None,
     max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
-    """Look for what is wrong: bad files and points, missing labels, the same picture twice. Exit code 1 if any.
+    """Find problems: bad files and points, missing labels, duplicate pictures. The exit code is 1 if there are any.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def show(
     Parameters
     ----------
     images
-        How many pictures the contact sheet has.
+        Number of pictures on the contact sheet.
     as_json
         Print the statistics as JSON instead of tables.
     out
@@ -241,11 +241,11 @@ def demo(
     dest
         The folder; DEST/source and DEST/targets are made in it.
     images
-        How many pictures the source has, at least 2; a fifth of them, and as many of each target, are for testing.
+        Number of source pictures, at least 2. A fifth of them are for testing; each target gets as many.
     seed
-        Another seed, other pictures.
+        Random seed; each seed draws different pictures.
     empty
-        Draw all of these places without people instead, into DEST itself: scenes with nobody in them to train on.
+        Instead draw all of these places without people, directly into DEST: empty scenes to train on.
     """
     from gbdgc.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset, draw_demo
 

@@ -14,7 +14,7 @@ _BAR_WIDTH = 40
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:
-    """One row per kind: how many, and the first few."""
+    """Return a table with one row per kind of finding: how many there are, and the first few."""
     table = Table("what", "how many", "such as", show_lines=True)
     table.columns[1].justify = "right"
     for kind, found in by_kind(findings).items():
@@ -25,7 +25,7 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 
 
 def summary_table(summaries: Mapping[str, SplitSummary], format: str) -> Table:
-    """One column per split."""
+    """Return a table with one column per split."""
     table = Table(title=f"read as {format}", title_justify="left", title_style="dim")
     table.add_column("")
     for name in summaries:
@@ -46,7 +46,7 @@ def summary_table(summaries: Mapping[str, SplitSummary], format: str) -> Table:
 
 
 def histogram_table(bins: Sequence[Bin]) -> Table:
-    """One bar per bin."""
+    """Return a table with one bar per bin."""
     table = Table.grid("", "", "", padding=(0, 1))
     table.columns[0].justify = table.columns[2].justify = "right"
     largest = max(each.images for each in bins)

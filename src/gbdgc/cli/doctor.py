@@ -1,4 +1,4 @@
-"""`gbdgc doctor`: what this installation can do, and what is missing for the rest."""
+"""`gbdgc doctor`: what this installation can do, and what is missing for everything else."""
 
 import os
 import re

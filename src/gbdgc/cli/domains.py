@@ -43,13 +43,13 @@ def domains(
     weights
         The model that describes pictures: a run's folder or a model file; by default the bundled one.
     k
-        How many domains; by default the fourth root of the number of samples, at least 2.
+        Number of domains; by default the fourth root of the number of samples, at least 2.
     method
         Granular balls, K-means on the samples, or random.
     mode
-        Of balls and kmeans: as in the paper (the default), or the variant that is robust to outliers.
+        For balls and kmeans: as in the paper (the default), or the variant that is robust to outliers.
     seed
-        Of K-means, or of the random domains.
+        Seed of K-means, or of the random domains.
     out
         Folder for labels.csv and domains.png; by default a new one under runs/domains.
     """
@@ -116,7 +116,7 @@ def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], 
 
 
 def _distances(estimator: "Partition") -> "NDArray[np.float64]":
-    """Distance of each sample to its domain's center."""
+    """Return the distance of each sample to its domain's center."""
     import numpy as np
 
     centers = estimator.domain_centers_[np.searchsorted(estimator.domains_, estimator.labels_)]
@@ -124,7 +124,7 @@ def _distances(estimator: "Partition") -> "NDArray[np.float64]":
 
 
 def _summary(estimator: "Partition") -> Table:
-    """One row per domain."""
+    """Return a table with one row per domain."""
     import numpy as np
 
     balls = getattr(estimator, "balls_", [])
@@ -141,7 +141,7 @@ def _summary(estimator: "Partition") -> Table:
 
 
 def _write_labels(path: Path, ids: list[str], estimator: "Partition") -> None:
-    """One line per sample: id, domain, ball (empty where there are none), distance to the domain's center."""
+    """Write one line per sample: id, domain, ball (empty where there are none), distance to the domain's center."""
 
     balls = getattr(estimator, "ball_labels_", [""] * len(ids))
     distances = (f"{distance:.6g}" for distance in _distances(estimator))

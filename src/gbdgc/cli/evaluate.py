@@ -144,7 +144,7 @@ def _text_of(path: Path) -> str:
 
 
 def tables(summary: dict[str, Any]) -> list[Table]:
-    """Return the errors in all, and by band of the true count, and how well points fit the labelled heads."""
+    """Return tables of the errors, overall and by band of the true count, and of how points match labelled heads."""
 
     whole = table_of_numbers("errors", "data", "pictures", *HEADINGS.values())
     bands = table_of_numbers("by true count", "data", "people", "pictures", *HEADINGS.values())
@@ -199,7 +199,7 @@ def notes(summary: dict[str, Any]) -> list[str]:
 
 
 def verdict(gains: dict[str, Any]) -> str:
-    """Print which of two runs is better, and with what confidence."""
+    """Return a sentence on which of two runs is better, and with what confidence."""
     gain = gains["mae"]
     if gain["value"] is None:
         return "no picture in common with the other run"

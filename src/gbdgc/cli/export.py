@@ -30,7 +30,7 @@ def export(
     weights
         A run's folder, a model file, or a name from `gbdgc models`.
     to
-        The runtime; safetensors is this package's own file, with its weights in 16 bits.
+        The runtime; safetensors is this package's own format, with 16-bit weights.
     int8
         Convert to 8 bits, which is faster and less exact.
     calibrate

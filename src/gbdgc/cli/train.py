@@ -36,7 +36,7 @@ def train(
     resume
         Continue the newest run of this name, or the one in --out.
     devices
-        Processes on this machine.
+        Number of processes on this machine.
     max_restarts
         With --devices: how often to restart from the last checkpoint when a process dies. Needs --out.
     budget

@@ -37,7 +37,7 @@ def tune(
     steps
         Training steps of each variant that is compared.
     seed
-        Of the cross-validation folds and of training.
+        Seed of the cross-validation folds and of training.
     out
         The run's folder.
     """

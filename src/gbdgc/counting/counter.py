@@ -26,10 +26,10 @@ _COARSE_STRIDE = 4  # above _FINE_PIXELS a result keeps its density at this stri
 
 _MOST_SCALE, _MOST_DESCRIPTOR_SIZE = 16, 4096
 _OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
-"""What a model's file says of how its pictures are to be shown to it."""
+"""Settings in a model's file on how pictures are prepared for it."""
 
 _TINY = np.zeros((1, 3, 32, 32), dtype=np.float32)
-"""A picture to learn from how many numbers an engine describes one by."""
+"""A picture to describe once, to learn the length of an engine's descriptors."""
 
 
 @dataclass(eq=False, repr=False)
@@ -47,7 +47,7 @@ class Counter:
     tile : pictures with a longer side are counted in overlapping windows of this side, in bounded memory.
     batch : pictures of one size that are counted together. More than 1 pays on graphics cards.
     max_pixels : larger picture files, and videos of larger pictures, are refused.
-    info : what else the model's file says about it.
+    info : everything else that the model's file says about it.
     """
 
     engine: Engine

@@ -37,7 +37,7 @@ _SEALS = {
     ".onnx": (b"\x72\x4a\x0a\x06sha256\x12\x40", b""),
     ".xml": (b"<!-- sha256 ", b" -->\n"),
 }
-"""What stands around the digest at the end of an exported file, where its runtime ignores it."""
+"""The bytes around the digest at the end of an exported file, which its runtime ignores."""
 _DIGITS = 64
 
 _CARD_BATCH = 8
@@ -202,10 +202,10 @@ class OpenVinoEngine:
 
 
 ENGINES: dict[str, Callable[..., Engine]] = {"torch": TorchEngine.load, "onnx": OnnxEngine, "openvino": OpenVinoEngine}
-"""What opens a model's file: (path, device=..., threads=...), the device as the engine calls it."""
+"""Opens a model's file by engine: (path, device=..., threads=...), the device under the engine's own name for it."""
 
 EXPORT_SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
-"""The engines that read exported files of their own, by the files' suffix; every other opens the model file itself."""
+"""The suffix of exported files, for engines that read such files; other engines open the model file itself."""
 
 
 def pack(info: Mapping[str, Any], extras: Mapping[str, NDArray[np.generic]]) -> str:

@@ -31,7 +31,7 @@ _DRAWN, DRAWN_CHECKED = 20, 4
 """Drawn scenes to calibrate on if there are no pictures, four per domain, as the largest values are rare; and how many
 others to check on."""
 MAX_DRIFT = 0.02
-"""What counts in 8 bits may differ by, as a share of the count."""
+"""The largest drift of 8-bit counts that is accepted, as a share of the count."""
 _log = logging.getLogger(__name__)
 
 

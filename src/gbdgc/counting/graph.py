@@ -149,4 +149,4 @@ def write_openvino(graph: Path, out: Path, description: str) -> None:
 
 
 WRITERS = {"onnx": write_onnx, "openvino": write_openvino}
-"""What writes the exported files of each engine that has its own."""
+"""Writes the exported file, for each engine that reads such files."""

@@ -29,7 +29,7 @@ from gbdgc.runs import Journal, Resume, RunFolder, changed_keys
 COUNTS, VIDEOS, ERRORS, HEADS = "counts.csv", "videos.csv", "errors.csv", "points.json"
 ZONE, ZONE_LOW, ZONE_HIGH, PER_M2 = "zone:", "zone_low:", "zone_high:", "per_m2:"
 FILES = ("overlay", "density", "points")
-"""Columns that name what a sink made of a result."""
+"""Columns with the names of the files that sinks made from a result."""
 _COLUMNS_BEFORE_ZONES = ("source", "time", "clock", "count", "low", "high", "smoothed")
 _COLUMNS_AFTER_ZONES = ("width", "height", "domain", "novelty", "warnings", "milliseconds", *FILES)
 _VIDEO_COLUMNS = ("source", "frames", "seconds", "dropped", "mean", "highest")
@@ -37,13 +37,13 @@ _SAME = ("weights", "zones", "every", "seconds", "tile")  # settings that must n
 
 _MOST_BYTES = 120
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\udc80-\udcff]+')
-"""What some file system does not allow in a name, and bytes that are no text."""
+"""Characters that some file system does not allow in a name, and bytes that are not text."""
 
 Record = dict[str, Any]
 
 
 class Sink(Protocol):
-    """What makes files of results."""
+    """Writes files made from results."""
 
     kind: str
     """The column of the table that names them."""
@@ -56,7 +56,7 @@ class Sink(Protocol):
 
 
 class Files:
-    """A file of each picture and frame: its density as .npz, or its points as .csv."""
+    """One file per picture or frame: its density as .npz, or its points as .csv."""
 
     def __init__(self, kind: Literal["density", "points"]) -> None:
         self.kind: str = kind

@@ -31,12 +31,12 @@ KINDS = {
     "misfit": Kind(
         "labels that do not fit their picture", "see whether they belong to it, and are not shifted or turned"
     ),
-    "shared": Kind("same picture in two splits", "it lets a test be passed by heart; keep it in one split"),
-    "outside": Kind("point outside the picture", "it would be moved to the border; correct or delete it"),
+    "shared": Kind("same picture in two splits", "the test then contains training pictures; keep it in one split"),
+    "outside": Kind("point outside the picture", "training would move it to the border; correct or delete it"),
     "unlabelled": Kind("no labels, though others of its split have some", "label it, or remove it from the split"),
     "repeated": Kind("same picture twice in a split", "it weighs double; keep one, with the better labels"),
-    "doubled": Kind("point that stands twice", "one head is counted as two; delete one of them"),
-    "empty": Kind("empty scene", "nobody is in it: useful, if it is so", wrong=False),
+    "doubled": Kind("duplicate point", "one head is counted twice; delete one of them"),
+    "empty": Kind("empty scene", "nobody is in it: useful, if that is true", wrong=False),
     "unlabelled_split": Kind("split without labels", "it can be counted, not trained or evaluated on", wrong=False),
 }
 """Every kind of finding, the most serious first."""

@@ -11,7 +11,7 @@ from gbdgc.evaluation.intervals import Values, bootstrap, paired_bootstrap
 from gbdgc.evaluation.table import Row, tag_names
 
 Summary = dict[str, Any]
-"""What can be written as JSON."""
+"""Nested values that can be written as JSON."""
 
 _FEW = 5  # pictures below which a poor error may be chance
 

@@ -37,7 +37,7 @@ class Evaluation:
     """One per picture; everything else comes from these."""
     unreadable: list[Unreadable]
     summary: Summary
-    """What summary.json holds: errors with intervals for each data set, and how they were made."""
+    """The content of summary.json: errors with intervals for each data set, and how they were computed."""
 
 
 def evaluate(

@@ -11,14 +11,14 @@ from torch.nn import functional
 
 
 class Features(NamedTuple):
-    """What a backbone makes of a batch of images."""
+    """A backbone's features of a batch of images."""
 
     encoder: tuple[Tensor, ...]
     decoder: tuple[Tensor, ...]
     fused: Tensor
     """F, from which the semantic and the style map are projected."""
     context: Tensor | None = None
-    """What tells whether anybody is in a patch, at stride 16; None where the backbone has no such feature."""
+    """The feature that tells whether anybody is in a patch, at stride 16; None if the backbone has none."""
 
 
 class Backbone(nn.Module):

@@ -29,7 +29,7 @@ BACKBONES: dict[str, Callable[..., Backbone]] = {
 
 
 class Output(NamedTuple):
-    """What the network makes of a batch: all that the losses and the discovery of domains need."""
+    """The network's output for a batch: everything that the losses and the discovery of domains need."""
 
     density: Tensor
     """(B, 1, H/c, W/c): people per cell, never negative."""

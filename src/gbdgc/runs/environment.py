@@ -1,4 +1,4 @@
-"""What a run was made with: versions, machine, command and commit."""
+"""The environment of a run: versions, machine, command and commit."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ def write_environment(folder: Path) -> None:
 
 
 def environment() -> dict[str, object]:
-    """What this process runs on."""
+    """Return the versions, machine, command and commit of this process."""
     return {
         "command": [without_password(word) for word in sys.argv],
         "python": platform.python_version(),

@@ -22,7 +22,7 @@ Domains = dict[str, int]
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """The folder of a training run, and what came of it."""
+    """The folder of a training run, and its results."""
 
     folder: Path
 
@@ -75,7 +75,7 @@ class TrainingRun:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """What the run was made with."""
+        """The versions, machine and command of the run."""
         return read_json(self.folder / ENVIRONMENT)
 
     @cached_property

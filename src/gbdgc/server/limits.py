@@ -1,4 +1,4 @@
-"""What the service will not do, and the one error that says so."""
+"""The limits of the service, and the one exception for requests beyond them."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the service tells Prometheus of itself. Nothing in it says what was in a picture."""
+"""The service's metrics for Prometheus. They say nothing about what was in a picture."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 

@@ -40,7 +40,7 @@ Place = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Tuning:
-    """What came of it."""
+    """The result of tuning."""
 
     folder: Path
     chosen: str

@@ -44,7 +44,7 @@ def test_a_picture_has_one_id_from_whichever_folder_it_is_read(root, monkeypatch
 
 def test_a_split_can_be_read_alone(root):
     assert load_dataset(root / "part_A").where("test").split_sizes() == {"test": 3}
-    with pytest.raises(InputError, match=r"no sample has the split 'val'; there are: test, train"):
+    with pytest.raises(InputError, match=r"no sample has the split 'val'; there are: train, test"):
         load_dataset(root / "part_A").where("val")
 
 

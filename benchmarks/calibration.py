@@ -17,7 +17,8 @@ import numpy as np
 
 from gbdgc.config import load_config
 from gbdgc.counting.conformal import OFFSET
-from gbdgc.evaluation import Row, coverage, evaluate, save_calibrated, with_intervals
+from gbdgc.evaluation import Row, evaluate, save_calibrated
+from gbdgc.evaluation.calibration import coverage, with_intervals
 from gbdgc.runs import TrainingRun
 from gbdgc.training.state import load_source
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gbdgc.benchmark import Line, Table, Value
+from gbdgc.benchmark.layout import Line, Table, Value
 from gbdgc.benchmark.pages import fill_page
 from gbdgc.errors import InputError
 

@@ -10,8 +10,8 @@ import scipy.stats
 from rich.console import Console
 
 from gbdgc import published
-from gbdgc.benchmark import FORMS, Table, build_tables
-from gbdgc.benchmark.layout import Value, over_seeds
+from gbdgc.benchmark import FORMS, build_tables
+from gbdgc.benchmark.layout import Table, Value, over_seeds
 from gbdgc.benchmark.tables.partition import PARTITIONS
 from gbdgc.benchmark.text import to_rich
 from gbdgc.errors import InputError

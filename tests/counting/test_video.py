@@ -21,7 +21,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from gbdgc.counting.video import Frame, Smoother, VideoWriter, frames, is_video, open_source, parse_every
+from gbdgc.counting.video import Smoother, VideoWriter, frames, parse_every
+from gbdgc.counting.video.mailbox import Frame
+from gbdgc.counting.video.opening import is_video, open_source
 from gbdgc.errors import InputError
 
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")

@@ -12,9 +12,9 @@ import gbdgc
 from gbdgc.counting import Counter, pipeline
 from gbdgc.data import Dataset, load_dataset
 from gbdgc.errors import InputError
-from gbdgc.evaluation import Evaluation, evaluate, read_table
-from gbdgc.evaluation.table import COLUMNS, ENDS, LOCALISATION
-from gbdgc.runs import claim
+from gbdgc.evaluation import Evaluation, evaluate
+from gbdgc.evaluation.table import COLUMNS, ENDS, LOCALISATION, read_table
+from gbdgc.files import claim
 
 Crowd = Callable[..., Path]
 

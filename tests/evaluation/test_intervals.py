@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from gbdgc.evaluation import METRICS, bootstrap, paired_bootstrap
-from gbdgc.evaluation.intervals import Values
+from gbdgc.evaluation import METRICS
+from gbdgc.evaluation.intervals import Values, bootstrap, paired_bootstrap
 
 
 def crowd(seed: int, size: int = 60) -> tuple[Values, Values]:

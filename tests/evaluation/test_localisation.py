@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gbdgc.evaluation import Row, box_free_radius, localisation, match_points
-from gbdgc.evaluation.localisation import match_all, people_near, share_near_heads
+from gbdgc.evaluation import Row, localisation
+from gbdgc.evaluation.localisation import box_free_radius, match_all, match_points, people_near, share_near_heads
 from gbdgc.evaluation.table import cells
 
 

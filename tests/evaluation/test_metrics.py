@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from gbdgc.evaluation import METRICS, Row, compare, doubt, errors, full_summary, summarise, unbiased_gain
+from gbdgc.evaluation import METRICS, Row, doubt, errors, summarise, unbiased_gain
+from gbdgc.evaluation.metrics import compare, full_summary
 
 
 def row(truth: int | None, count: float, id: str = "", side: int = 100, **more: object) -> Row:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from gbdgc.errors import InputError
-from gbdgc.runs import RunFolder, claim, new_run_folder, newest_run_folder
+from gbdgc.files import claim
+from gbdgc.runs import RunFolder, new_run_folder
+from gbdgc.runs.folder import newest_run_folder
 
 
 @pytest.fixture(autouse=True)

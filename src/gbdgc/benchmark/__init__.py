@@ -1,7 +1,6 @@
 """The paper's tables with our own results: one file per table (tables), running them (runner), showing them (text)."""
 
 from gbdgc.benchmark.declaration import Benchmark, Settings
-from gbdgc.benchmark.layout import Line, Table, Value
 from gbdgc.benchmark.runner import build_tables, read_cells, run_benchmark
 from gbdgc.benchmark.tables import BENCHMARKS
 from gbdgc.benchmark.text import FORMS, write_tables
@@ -10,10 +9,7 @@ __all__ = [
     "BENCHMARKS",
     "FORMS",
     "Benchmark",
-    "Line",
     "Settings",
-    "Table",
-    "Value",
     "build_tables",
     "read_cells",
     "run_benchmark",

@@ -97,12 +97,8 @@ def read_table(path: str | os.PathLike[str]) -> list[Row]:
     rows = []
     for number, line in enumerate(lines, start=2):
         with as_input_error(ValueError, path, f"line {number} is damaged ({{error}})"):
-            rows.append(_from_strings(line))
+            required = {"count": float(line["count"]), "width": int(line["width"]), "height": int(line["height"])}
+            given = {name: kind(line[name]) for name, kind in _OPTIONAL.items() if line.get(name)}
+            tags = {name.removeprefix(_TAG): value for name, value in line.items() if name.startswith(_TAG) and value}
+            rows.append(Row(**({"truth": None} | required | given), id=line["id"], data=line["data"], tags=tags))
     return rows
-
-
-def _from_strings(line: Mapping[str, str]) -> Row:
-    required = {"count": float(line["count"]), "width": int(line["width"]), "height": int(line["height"])}
-    given = {name: kind(line[name]) for name, kind in _OPTIONAL.items() if line.get(name)}
-    tags = {name.removeprefix(_TAG): value for name, value in line.items() if name.startswith(_TAG) and value}
-    return Row(**({"truth": None} | required | given), id=line["id"], data=line["data"], tags=tags)

@@ -1,8 +1,7 @@
 """Run folders: creating and locking them (folder), appending to files (journal), reading them (training)."""
 
-from gbdgc.files import claim
 from gbdgc.runs.environment import environment, package_version, without_password, write_environment
-from gbdgc.runs.folder import Resume, RunFolder, changed_keys, new_run_folder, newest_run_folder
+from gbdgc.runs.folder import Resume, RunFolder, changed_keys, new_run_folder
 from gbdgc.runs.journal import Journal
 from gbdgc.runs.training import BEST, CHECKPOINTS, Domains, TrainingRun, read_json
 
@@ -15,10 +14,8 @@ __all__ = [
     "RunFolder",
     "TrainingRun",
     "changed_keys",
-    "claim",
     "environment",
     "new_run_folder",
-    "newest_run_folder",
     "package_version",
     "read_json",
     "without_password",

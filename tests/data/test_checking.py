@@ -8,6 +8,7 @@ from PIL import Image
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.checking import KINDS, Finding, check
 from gbdgc.data.images import image_size
+from gbdgc.data.manifest import Problem
 
 SIDEWAYS = Image.Exif()
 SIDEWAYS[0x0112] = 6
@@ -99,7 +100,7 @@ def test_the_same_picture_in_two_splits_is_graver_than_twice_in_one(make):
 
 
 def test_what_the_reader_left_out_is_found_too(make):
-    (finding,) = found(make("a", 1), problems=("b.jpg: the file is empty",))
+    (finding,) = found(make("a", 1), problems=[Problem("b.jpg: the file is empty")])
     assert (finding.kind, finding.detail) == ("unread", "b.jpg: the file is empty")
     assert finding.wrong
 

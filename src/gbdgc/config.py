@@ -116,8 +116,9 @@ class TrainConfig:
     encoder_learning_rate: float | None = None
     """None: the same as the rest."""
     head_learning_rate: float | None = None
-    """Of the codebook and the density head; None: the same as the rest. Density peaks at 10 (x 1000) over a head, and
-    the head's weights start near 0: at the common rate a short schedule would end before they get that far."""
+    """The rate of the codebook and the density head; None: the same as the rest. Density peaks at 10 (x 1000) over a
+    head, and the head's weights start near 0: at the common rate a short schedule would end before they get that
+    far."""
     weight_decay: float = 1e-4
     schedule: Literal["constant", "onecycle", "cosine"] = "constant"
     """cosine is a short linear warm-up, then half a cosine down to zero."""

@@ -19,7 +19,7 @@ _VARIANCE_FLOOR = 1e-5
 
 
 class Describable(Protocol):
-    """What can be described: a network that gives its feature maps."""
+    """A network that can be described, since it returns its feature maps."""
 
     training: bool
 

@@ -39,7 +39,7 @@ class Settings:
     """How the cells of a benchmark are made."""
 
     data: Mapping[str, str | os.PathLike[str]]
-    """Where each data set lies, by its name in the tables."""
+    """The path of each data set, by its name in the tables."""
     config: str | os.PathLike[str] = "compact_sha"
     """A preset or a YAML file; source, seed and variant are set for each cell."""
     overrides: Sequence[str] = ()
@@ -50,7 +50,7 @@ class Settings:
     seeds: Sequence[int] = (0,)
     epochs: int | None = None
     engine: str | None = None
-    """What counts the targets; None: torch."""
+    """The engine that counts the targets; None: torch."""
     out: str | os.PathLike[str] = "results"
     """The folder of the small files: ``<out>/<benchmark>/cells/*.json`` and the tables."""
     runs: str | os.PathLike[str] = "runs/benchmark"
@@ -81,9 +81,9 @@ class Benchmark:
     """A benchmark and its table."""
 
     name: str
-    """Of the command, of the folder of its results, and of the published table beside it."""
+    """Names the command, the folder of its results, and the published table beside it."""
     caption: str
-    """Of the table, and in the help."""
+    """The title of the table, also shown in the help."""
     variants: Variants | Callable[[int], Variants]
     """The rows, under the names that the published ones have; or from the number of training pictures to the rows."""
     pairs: Callable[[Sequence[str]], Pairs]
@@ -93,7 +93,7 @@ class Benchmark:
     layout: Callable[["Benchmark", Sequence[Cell]], list[Table]]
     """From the cells to the tables."""
     least_epochs: int = 1
-    """How long a training must be for this to be measured."""
+    """The number of epochs that a training needs for this measurement."""
 
     def jobs(self, names: Sequence[str], size: Callable[[str], int]) -> list[Job]:
         """Return the jobs for these data sets; ``size`` returns the number of training pictures of a source."""

@@ -11,7 +11,7 @@ STAND_INS = {
     "drawn Q": (TARGET_DOMAINS, 2),
     "drawn N": ((*SOURCE_DOMAINS[0::2], *TARGET_DOMAINS), 3),
 }
-"""What each is mixed from, and its seed: A, B and Q have no domain in common, as the real three have no camera."""
+"""The domains and the seed of each. A, B and Q have no domain in common, as the real three have no camera in common."""
 
 
 def draw_benchmark_data(

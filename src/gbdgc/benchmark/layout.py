@@ -17,7 +17,7 @@ Column = tuple[str, ...]
 """The headings above a column, the outermost first."""
 
 Measures = Mapping[str, Callable[["Cell"], float]]
-"""What is shown of a cell, by its heading."""
+"""The numbers shown of a cell, by their headings."""
 
 ERRORS: Measures = {"MAE": lambda cell: cell["mae"]["value"], "RMSE": lambda cell: cell["rmse"]["value"]}
 PUBLISHED, OURS = "published", "ours"
@@ -61,7 +61,7 @@ class Table:
     heads: tuple[str, ...] = ("Method",)
     """Headings of the labels."""
     levels: tuple[str, ...] = ("Source", "Target", "Measure")
-    """What the headings above a column are, the outermost first."""
+    """The names of the levels of headings above a column, the outermost first."""
     lower_is_better: bool = True
     marks_best: bool = True
     """False where the columns are of different kinds."""

@@ -1,6 +1,6 @@
-"""What is measured of a training: the errors on a target, their spread over the last epochs, the domains' separation.
+"""The measurements of a training: errors on a target, their spread over the last epochs, the domains' separation.
 
-What counts is imported where it is used, so that the list of benchmarks can be printed at once.
+Code that counts is imported where it is used, so that the list of benchmarks can be printed at once.
 """
 
 from pathlib import Path

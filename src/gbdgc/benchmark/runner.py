@@ -42,7 +42,7 @@ class Task(NamedTuple):
 
     @property
     def config(self) -> "Config":
-        """What is trained for it."""
+        """The settings of its training."""
         return self.settings.config_of(self.job, self.seed)
 
     @property
@@ -54,7 +54,7 @@ class Task(NamedTuple):
 
     @property
     def run_folder(self) -> Path:
-        """Where its training lies; cells that share one cannot run side by side."""
+        """The folder of its training; cells that share one cannot run side by side."""
         trained = json.dumps(_settings(self.config), sort_keys=True)
         fingerprint = hashlib.sha256(trained.encode()).hexdigest()[:12]
         return Path(self.settings.runs) / f"{file_name(self.job.source)}-seed{self.seed}-{fingerprint}"

@@ -1,4 +1,4 @@
-"""What `gbdgc count` prints: data to stdout as each result comes, and everything else to stderr."""
+"""The output of `gbdgc count`: data to stdout as each result comes, and everything else to stderr."""
 
 import io
 import json

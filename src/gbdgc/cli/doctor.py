@@ -27,7 +27,7 @@ EXTRAS = {
     "ray": "for --cluster: counting and benchmarks on many machines",
     "track": "for train.tensorboard=true",
 }
-"""What the packages of each extra are for; which packages these are, the installed package itself says."""
+"""The purpose of each extra; its packages are listed in the metadata of the installed package."""
 
 
 class Check(NamedTuple):
@@ -36,9 +36,9 @@ class Check(NamedTuple):
     what: str
     found: str
     advice: str = ""
-    """What to do about it; empty where all is well."""
+    """The next step; empty where all is well."""
     is_fault: bool = False
-    """Whether counting or training does not work without it."""
+    """True if counting or training does not work without it."""
 
 
 def doctor() -> None:

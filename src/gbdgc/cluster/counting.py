@@ -43,7 +43,7 @@ _TEXTS = frozenset({"source", "clock", "warnings", "overlay", "density"})
 
 @dataclass(frozen=True)
 class _Job:
-    """What a worker needs to know besides its part."""
+    """The settings that a worker needs besides its part."""
 
     out: str
     weights: str
@@ -55,12 +55,12 @@ class _Job:
     zones: tuple[Zone, ...]
     every: float
     version: str = __version__
-    """Of the caller."""
+    """The caller's version of gbdgc."""
 
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """What came of a job."""
+    """The result of a job."""
 
     out: str
     """The folder or URI of the table."""

@@ -1,4 +1,4 @@
-"""What a job is cut into. A part is named after the list of what it counts: a finished one is known by its name."""
+"""The parts of a job. A part's name is derived from the list of what it counts, which identifies finished parts."""
 
 import hashlib
 import json
@@ -26,14 +26,14 @@ class Item:
     """Where to read it."""
     moving: bool = False
     start: float = 0.0
-    """Of a video: the second at which the stretch begins, and the one before which it ends."""
+    """For a video: the second at which the stretch begins, and the one before which it ends."""
     end: float | None = None
     problem: str | None = None
     """Why it cannot be counted, where that is known already."""
 
     @property
     def key(self) -> str:
-        """What identifies it among all that are to be counted."""
+        """Its identity among all items of a job."""
         return f"{self.source}@{self.start:g}-{self.end}" if self.moving else self.source
 
 

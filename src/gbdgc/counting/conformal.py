@@ -69,13 +69,13 @@ class Conformal(PlainArrays):
 
     mean: Array
     deviation: Array
-    """Of the features."""
+    """Mean and deviation of the features."""
     weights: Array
-    """Of the standardised features, an intercept first: one row for the lower tail, one for the upper."""
+    """The weights of the standardised features, an intercept first: one row for the lower tail, one for the upper."""
     domains: Array
-    """What each latent domain adds to the log of the scale, in the same order."""
+    """The addition of each latent domain to the log of the scale, in the same order."""
     quantiles: Array
-    """Of the scores, in the same order."""
+    """The quantiles of the scores, in the same order."""
     far: Array
     """The novelty above which errors are twice as large as below; `FAR` if there is none."""
 

@@ -45,7 +45,7 @@ _CARD_BATCH = 8
 
 
 class Description(NamedTuple):
-    """What a model's file says about it besides the weights."""
+    """The content of a model's file besides the weights."""
 
     info: dict[str, Any]
     """How it was made, and how pictures are prepared for it."""

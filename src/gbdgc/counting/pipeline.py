@@ -39,7 +39,7 @@ class Video:
     source: str
     """Its path or address, without password."""
     live: bool = False
-    """Whether it is a camera or an endless stream, which do not wait for the consumer."""
+    """True for a camera or an endless stream, which does not wait for the consumer."""
     rate: float = 1.0
     """Counted frames per second."""
     expected: int | None = None
@@ -138,7 +138,7 @@ class _Opened(NamedTuple):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """What pictures that are counted together have in common."""
+        """The size, which pictures that are counted together must share."""
         return self.image.shape, self.size
 
 

@@ -21,7 +21,7 @@ from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import natural_order
 
 Picture = str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]
-"""What can be counted: a path, an encoded file's bytes, a PIL image, an RGB or grey array of eight bits."""
+"""A picture to count: a path, an encoded file's bytes, a PIL image, an RGB or grey array of eight bits."""
 
 LIST = "-"
 """The argument that stands for a list of further ones."""

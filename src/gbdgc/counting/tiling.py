@@ -35,12 +35,12 @@ class Span(NamedTuple):
 
     @property
     def window(self) -> slice:
-        """What the network sees."""
+        """The pixels that the network sees."""
         return slice(self.start, self.stop)
 
     @property
     def core(self) -> slice:
-        """What is kept of the window's map."""
+        """The part of the window's map that is kept."""
         return slice(self.core_start - self.start, self.core_stop - self.start)
 
 

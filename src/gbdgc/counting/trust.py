@@ -19,7 +19,7 @@ pictures farther out than all of them."""
 
 
 class Verdict(NamedTuple):
-    """Where a descriptor lies."""
+    """The position of a descriptor relative to the training cloud."""
 
     domain: int
     """The latent domain of the nearest training picture."""
@@ -34,7 +34,7 @@ class PlainArrays:
     """A dataclass of plain arrays, as a model file keeps them."""
 
     shapes: ClassVar[Shapes]
-    """Of each array; a letter stands for any size above 0, the same one wherever it stands."""
+    """The shape of each array; a letter stands for any size above 0, the same one everywhere."""
     whole: ClassVar[frozenset[str]] = frozenset()
     """The arrays of whole numbers; all others hold floating-point ones."""
 
@@ -100,7 +100,7 @@ class Trust(PlainArrays):
     cloud: NDArray[np.float32]
     labels: NDArray[np.int64]
     distances: NDArray[np.float32]
-    """Of each training picture to its neighbours, in ascending order."""
+    """The distance of each training picture to its neighbours, in ascending order."""
 
     @classmethod
     def fit(cls, z_ND: ArrayLike, labels: ArrayLike) -> "Trust":

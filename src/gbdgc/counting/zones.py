@@ -42,7 +42,7 @@ class Zone:
 
     @property
     def counted(self) -> bool:
-        """Whether people inside are counted: it is neither a mask nor the ground."""
+        """True if people inside are counted, that is, if it is neither a mask nor the ground."""
         return not (self.mask or self.metres)
 
     def settings(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def wrong(self) -> bool:
-        """Whether it is something to fix."""
+        """True if it is something to fix."""
         return KINDS[self.kind].wrong
 
 

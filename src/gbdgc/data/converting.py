@@ -62,7 +62,7 @@ class ConversionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What a conversion did to a source read as ``format``: how many pictures it redrew, copied, and found done."""
+    """The result of a conversion: the data set, and how many pictures were redrawn, copied, and done before."""
 
     dataset: Dataset
     manifest: Path

@@ -31,7 +31,7 @@ class Decoded(NamedTuple):
     """A picture, and the size that it has in its file."""
 
     image: RGB
-    """Of a JPEG perhaps at a smaller size."""
+    """The pixels; those of a JPEG possibly at a smaller size."""
     width: int
     height: int
 

@@ -33,7 +33,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Portrait:
-    """What identifies a picture: a hash of its pixels, and a small grey copy."""
+    """The identity of a picture: a hash of its pixels, and a small grey copy."""
 
     digest: bytes
     thumbnail: NDArray[np.uint8]

@@ -62,7 +62,7 @@ class Dataset(Sequence[Sample]):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What was left out while reading with ``skip_bad``, and why."""
+        """The reasons why pictures were left out while reading with ``skip_bad``."""
         return tuple(problem.text for problem in self._problems)
 
     def by_id(self, id: str) -> Sample:

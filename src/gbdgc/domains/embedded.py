@@ -1,4 +1,4 @@
-"""What the estimators share: descriptors on reduced axes, and a memory for stability across epochs."""
+"""Base classes of the estimators: descriptors on reduced axes, and a memory for stability across epochs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Self

@@ -26,7 +26,7 @@ class Disc(NamedTuple):
 
 
 class DomainMap:
-    """Where every drawing of the samples places them, and the balls: on the plane of largest variance.
+    """The places of samples and balls in every drawing: on the plane of largest variance.
 
     ``plane`` has a row for each sample, ``shares`` the share of the variance of each of its two axes.
     """

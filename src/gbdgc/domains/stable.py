@@ -29,12 +29,12 @@ LLOYD_STEPS = 10
 WARD_LIMIT = 1024  # balls up to which Ward's method is tried: its cost grows with their square
 
 Memory = dict[str, Any]
-"""What the next epoch needs, as plain arrays: "descriptors", and the number of "epochs" averaged in them."""
+"""The state for the next epoch, as plain arrays: "descriptors", and the number of "epochs" averaged in them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Normalization:
-    """Where descriptors are compared: about their median, in medians of the radius, rotated to match past epochs."""
+    """The frame of comparison: about the median, in medians of the radius, rotated to match past epochs."""
 
     median: Floats
     radius: float

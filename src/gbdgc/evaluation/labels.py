@@ -23,7 +23,7 @@ class LabelFit:
     score: float
     """See `label_score`."""
     count: float
-    """What the model counts."""
+    """The model's own count."""
 
 
 def label_score(result: Result, heads: Points) -> float:

@@ -22,7 +22,7 @@ _OPTIONAL: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("truth", "domain", *LOCALISATION), int),
     **dict.fromkeys(("milliseconds", "novelty", *ENDS, _NEAR), float),
 }
-"""What reads the cells that may be empty."""
+"""The types of the cells that may be empty."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Row:
 
     id: str
     truth: int | None
-    """How many people there are; None where nobody has labelled the picture."""
+    """The true number of people; None where nobody has labelled the picture."""
     count: float
     width: int
     height: int
@@ -41,7 +41,7 @@ class Row:
     domain: int | None = None
     """The latent domain of the source that the picture is nearest to."""
     novelty: float | None = None
-    """How far the picture lies out of the source's cloud: 0 well inside, 1 far out."""
+    """How far the picture lies outside the source's cloud: 0 well inside, 1 far outside."""
     low: float | None = None
     high: float | None = None
     """The ends of the count's interval; None where the model is not calibrated."""
@@ -56,7 +56,7 @@ class Row:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies the picture: its data set and its id."""
+        """The picture's identity: its data set and its id."""
         return self.data, self.id
 
     @property

@@ -1,4 +1,4 @@
-"""What is minimised: one small class per method, named in `build.METHODS`; the losses are pure functions."""
+"""The training objectives: one small class per method, named in `build.METHODS`; the losses are pure functions."""
 
 from gbdgc.methods.options import MethodOptions
 

@@ -1,4 +1,4 @@
-"""What a method is to training, and the counting losses that all methods share.
+"""The interface between a method and training, and the counting losses that all methods share.
 
 A method sees one part of a batch at a time, so that a batch may be spread over micro-batches and processes. Losses that
 are means over images are computed from that part. Losses that compare images with each other (L_sem, L_sty) are
@@ -23,7 +23,7 @@ _OCCUPANCY_PATCH = 16  # pixels
 
 
 class PartialLosses(NamedTuple):
-    """What a method computes from some images of a batch."""
+    """The losses and descriptors that a method computes from some images of a batch."""
 
     losses: Losses
     """Means over these images, by name."""
@@ -39,7 +39,7 @@ class Method(Protocol):
     network_options: dict[str, bool]
     """The parts of the network that this method trains: `codebook`, `style`."""
     needs_domains: bool
-    """Whether the latent domains of the source are to be found."""
+    """True if the latent domains of the source have to be discovered."""
 
     def draw_mixing(self, domain_B: Tensor) -> Mixing | None:
         """Draw whose style each image of a step takes on; None leaves them as they are."""

@@ -15,9 +15,9 @@ class MethodOptions:
     density: DensityLoss = "squared"
     """The loss of the density: the paper's squared error per pixel, or ours of the counts in squares."""
     mix: float = 0.5
-    """Of `mixing`: the share of steps in which styles are mixed across domains."""
+    """For `mixing`: the share of steps in which styles are mixed across domains."""
     equal_density: float = 0.0
-    """Of `mixing`: the weight of L_equal, which aligns domains where they are equally dense."""
+    """For `mixing`: the weight of L_equal, which aligns domains where they are equally dense."""
     codebook: bool = True
     semantic: float = 0.02
     style: float = 0.1

@@ -1,4 +1,4 @@
-"""What every backbone promises: an encoder of three levels, a decoder over them, and the fused feature F.
+"""The interface of every backbone: an encoder of three levels, a decoder over them, and the fused feature F.
 
 Shapes: B batch, C channels, H x W the image.
 All tuples of levels run from fine to coarse; the encoder's have strides 4, 8, 16.
@@ -40,7 +40,7 @@ class Backbone(nn.Module):
     """The density head gives people per cell times this."""
     head_bias: ClassVar[bool]
     initial_density: ClassVar[float]
-    """What the density head gives before training: a little everywhere, so that no position starts dead."""
+    """The output of the density head before training: a little everywhere, so that no position starts dead."""
     suitable_dim: ClassVar[int]
     suitable_codewords: ClassVar[int]
 

@@ -17,7 +17,7 @@ _EPSILON = 1e-6
 
 
 class Mixing(NamedTuple):
-    """Whose style each picture of a batch takes on, and how much of its own it keeps."""
+    """The partner whose style each picture of a batch takes on, and how much of its own style it keeps."""
 
     partner_B: Tensor
     own_B: Tensor

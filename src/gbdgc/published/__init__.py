@@ -9,7 +9,7 @@ class Transfer(NamedTuple):
     """An error on a data set that the model has not seen."""
 
     table: str
-    """Where it stands: transfer, nwpu, partition, k or components."""
+    """The paper's table: transfer, nwpu, partition, k or components."""
     method: str
     venue: str
     source: str

@@ -27,7 +27,7 @@ class Training(TrainingRun):
 
     @cached_property
     def trust(self) -> Trust | None:
-        """Where the training pictures lie; None before the run is finished."""
+        """The cloud of training pictures; None before the run is finished."""
         arrays = checkpoint.nested("trust", self._best[0]) if self._best else {}
         with about(self.best, "trust"):
             return Trust.from_arrays(checkpoint.to_arrays(arrays)) if arrays else None
@@ -44,7 +44,7 @@ class Training(TrainingRun):
 
     @property
     def sources(self) -> dict[str, Path]:
-        """Where the source's data sets lie, by the names that their pictures' ids begin with if there are several."""
+        """The paths of the source's data sets, by the names with which ids begin where there are several."""
         return named(map(Path, self.config["data"]["source"]))
 
     def source_key(self, id: str) -> tuple[str, str]:
@@ -59,11 +59,11 @@ class CountedDataset:
 
     data: str
     rows: list[Row]
-    """The labelled pictures; of others there is nothing to say."""
+    """The labelled pictures; the others have no errors to report."""
     errors: dict[str, Any]
-    """What its summary says of this data set: path, split, and each metric with its interval."""
+    """The summary of this data set: path, split, and each metric with its interval."""
     rules: dict[str, Any]
-    """What its summary says of all: how the model was chosen, how intervals were made."""
+    """The rest of the summary: how the model was chosen, how intervals were computed."""
 
 
 def read_evaluations(run: Path, folders: Sequence[Path] = ()) -> list[CountedDataset]:

@@ -38,7 +38,7 @@ class Album:
     """The samples behind the rows. Data sets that are not there any more have no pictures, and are named as missing."""
 
     places: Mapping[str, tuple[Path, str]]
-    """Where each data set lies, and the format that it was read as."""
+    """The path of each data set, and the format that it was read as."""
     missing: set[str] = field(default_factory=set)
     _datasets: dict[str, Dataset] = field(default_factory=dict)
     """Those that were looked at; empty where there is nothing any more."""

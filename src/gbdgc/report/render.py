@@ -27,7 +27,7 @@ from gbdgc.report.pictures import Album, Panel, draw_panel
 from gbdgc.report.published import known_name, known_source, published_rows
 
 THUMBNAIL_BYTES = 6_000_000
-"""What the pictures behind the dots may take in the page, so that it can still be sent to somebody."""
+"""The limit for all pictures behind the dots together, so that the page can still be mailed."""
 
 _WORST, _QUALITATIVE = 12, 6
 _DOT_SIDE, _SHEET_SIDE, _PANEL_SIDE = 340, 176, 400

@@ -29,7 +29,7 @@ class RunFolder:
     path: Path
     command: str
     resumed: bool
-    """Whether the run had begun before."""
+    """True if the run had begun before."""
 
     @classmethod
     @contextmanager

@@ -28,7 +28,7 @@ class TrainingRun:
 
     @property
     def finished(self) -> bool:
-        """Whether the run is complete; one stopped by a signal can be resumed."""
+        """True once the run is complete; one that a signal stopped can be resumed."""
         return (self.folder / _FINISHED).exists()
 
     @property

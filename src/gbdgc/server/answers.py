@@ -97,7 +97,7 @@ class Health(BaseModel):
 
 
 class Model(BaseModel):
-    """What counts here, and within which limits."""
+    """The model behind the service, and its limits."""
 
     name: str
     engine: str
@@ -108,7 +108,7 @@ class Model(BaseModel):
 
 
 _ABOUT = ("backbone", "method", "selection", "epoch", "max_side")
-"""Of what a model file says of itself, this is for everybody; the rest may name folders of whoever trained it."""
+"""The part of a model file's description that is public; the rest may name folders of whoever trained it."""
 
 
 def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Check) -> Count:

@@ -48,7 +48,7 @@ class PictureState(BaseModel):
 
 
 class Folder(BaseModel):
-    """What is to be labelled."""
+    """The folder to be labelled."""
 
     folder: str
     file: str = Field(description="where the labels are")
@@ -65,7 +65,7 @@ class Heads(BaseModel):
 
 
 class Seen(BaseModel):
-    """What the model sees in a picture."""
+    """The model's count and heads of a picture."""
 
     count: float
     points: list[tuple[float, float]]

@@ -22,7 +22,7 @@ _EXAMPLE = "send it as curl does: curl -F image=@street.jpg ADDRESS/v1/count"
 
 
 class Upload(NamedTuple):
-    """What was asked."""
+    """The fields of a request."""
 
     image: bytes
     zones: tuple[Zone, ...]

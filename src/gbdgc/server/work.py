@@ -24,7 +24,7 @@ T = TypeVar("T")
 _NEWEST_WEIGHS = 0.2
 
 Check = Callable[[], None]
-"""What work calls now and then: it raises `GivenUp` when nobody waits for the work any more."""
+"""Called now and then by work in progress; raises `GivenUp` once nobody waits for the work any more."""
 
 
 class GivenUp(Exception):

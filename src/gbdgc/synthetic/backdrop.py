@@ -1,4 +1,4 @@
-"""What is seen beyond the ground: sky, houses, trees, the sea, the far stand, a wall, a stage."""
+"""The backdrop beyond the ground: sky, houses, trees, the sea, the far stand, a wall, a stage."""
 
 from collections.abc import Callable
 

@@ -35,7 +35,7 @@ class Cast(NamedTuple):
     sprite: NDArray[np.int64]
     mirrored: NDArray[np.bool_]
     thing: NDArray[np.bool_]
-    """Whether it is not a person."""
+    """True for things, False for people."""
     x: Floats
     z: Floats
     stature: Floats

@@ -1,4 +1,4 @@
-"""Where people stand: in groups and throngs with free ground between, never inside each other."""
+"""Placing people: in groups and throngs with free ground between, never inside each other."""
 
 from typing import NamedTuple
 

@@ -10,7 +10,7 @@ Colour = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class SceneDomain:
-    """What the pictures of one latent domain have in common; ranges are drawn from for each picture.
+    """The common properties of one latent domain's pictures; each picture draws its values from the ranges.
 
     Colours are RGB from 0 to 1. ``counts`` are the 5 %, 50 % and 95 % points of the number of people, ``density`` is
     people per square metre, ``pitch`` and ``view`` (the horizontal angle of view) are degrees, ``fog`` is per metre;
@@ -119,7 +119,7 @@ DOMAINS: dict[str, SceneDomain] = {
 """All latent domains by name."""
 
 SOURCE_DOMAINS = ("plaza-day", "street-night", "stadium-dense", "park-fog", "beach-glare")
-"""What the drawn source data set is mixed from."""
+"""The domains that the drawn source data set mixes."""
 TARGET_DOMAINS = ("rain-dusk", "snow-market", "indoor-hall", "concert-night")
 """Domains that the source does not have."""
 

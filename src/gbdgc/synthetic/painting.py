@@ -66,7 +66,7 @@ class Figures(NamedTuple):
 
 
 class _Projection(NamedTuple):
-    """Where figures appear in the picture, at how many pixels per metre, and how much of them is fog."""
+    """The figures' positions in the picture, their pixels per metre, and the share of fog over them."""
 
     columns: Floats
     rows: Floats

@@ -33,16 +33,16 @@ class Light:
     ambient: Floats
     sun: Floats
     shadow: tuple[float, float]
-    """Where a shadow of something one metre tall ends, in metres to the right and ahead."""
+    """The end of the shadow of something one metre tall, in metres to the right and ahead."""
     lamps: Floats
     lamp_colours: Floats
     posts: bool
-    """Whether the lamps stand in the scene, or shine on it from elsewhere."""
+    """True if the lamps stand in the scene, False if they shine on it from outside."""
     drift: Floats
     """Waves of brightness over the ground, one (frequency x, frequency z, phase) per row: stains, clouds, wear."""
 
     def at(self, x: Floats, z: Floats) -> tuple[Floats, Floats]:
-        """What falls on a spot without and with the sun, RGB in the last axis."""
+        """Return the light on a spot without the sun, and the sun's own, RGB in the last axis."""
         steady = np.broadcast_to(self.ambient, (*x.shape, 3)).copy()
         for (lamp_x, lamp_z), colour in zip(self.lamps, self.lamp_colours, strict=True):
             away = ((x - lamp_x) ** 2 + (z - lamp_z) ** 2) / 30

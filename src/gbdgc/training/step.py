@@ -30,7 +30,7 @@ class Runner(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What a step returns besides the gradient it leaves in the parameters."""
+    """The result of a step, besides the gradient that it leaves in the parameters."""
 
     losses: dict[str, float]
     """Each loss as its mean over all processes."""

@@ -48,9 +48,9 @@ class Tuning:
     model: Path | None
     """The tuned model; None where nothing was better than the start."""
     summary: dict[str, Any]
-    """What summary.json holds: the errors of each way to fit, on pictures that it had not seen."""
+    """The content of summary.json: the errors of each way to fit, on pictures that it had not seen."""
     doubt: str | None
-    """What is wrong with the counts, if they are no better than a constant."""
+    """Why the counts are no better than a constant; None if they are better."""
 
 
 def tune(

@@ -1,4 +1,4 @@
-"""Whether the pseudo-domains help: ours and the paper's method against plain regression, by the partition they use."""
+"""The test of whether pseudo-domains help: ours and the paper's method against plain regression, by partition."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -35,7 +35,7 @@ _ROUNDING = 1e-3  # many containers round timestamps to a millisecond
 _log = logging.getLogger(__name__)
 
 Upright = Callable[["VideoFrame"], NDArray[np.uint8]]
-"""What makes an array of a decoded picture."""
+"""Converts a decoded picture to an array."""
 
 
 class _TooLarge(InputError):

@@ -1,4 +1,4 @@
-"""What all readers share: the entries they yield, and safe ways to find files."""
+"""The entries that readers yield, and what all of them share: safe ways to find and read files."""
 
 import json
 import os
@@ -29,7 +29,7 @@ A point among boxes is a box of no size. Rows are checked where all entries beco
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a reader knows of one picture before anybody has opened it.
+    """One picture as the labels describe it, before it has been opened.
 
     ``marks`` is called later, in a pool of threads; whatever it raises is put down as this picture's problem, so that
     one bad label file does not hide the next. It is None where nobody has labelled the picture. ``size`` is the width

@@ -6,7 +6,7 @@ The encoder computes what the public ImageNet weights were trained with: TensorF
 epsilon 1e-3, pixels scaled by mean 127 and deviation 128.
 """
 
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -17,12 +17,13 @@ from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
 from gbdgc.models.depthwise import depthwise
 from gbdgc.models.mixing import Mixing, mix_statistics
 
+Stages = tuple[tuple[int, int, int, int, int], ...]
+"""Blocks, kernel, stride, expansion, channels of each: its first block has the stride and changes the channels."""
+LITE0: Stages = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112))
+
 _STEM_CHANNELS = 32
-_STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112))
-"""Blocks, kernel, stride, expansion, channels: the first block has the stride and changes the channels."""
-_LEVELS = (2, 4, 10)  # the blocks after which strides 4, 8 and 16 are as deep as they get
+_LEVELS = (1, 2, 4)  # the stages after which strides 4, 8 and 16 are as deep as they get
 _MIXED = (0, 2)  # the blocks after which styles are mixed: shallow, and frozen in the presets, so it costs little
-_CHANNELS = (24, 40, 112)
 _LEVEL_SCALE = 7.0  # the levels end in a linear layer; with ImageNet weights their deviation is about this
 _WIDTH = 96
 
@@ -31,17 +32,21 @@ _LITE_DEVIATION = 128 / 255
 
 
 class LiteEncoder(nn.Module):
-    """EfficientNet-Lite0's first eleven blocks; gives 24, 40 and 112 channels at strides 4, 8 and 16."""
+    """The first stages of an EfficientNet-Lite, by default Lite0; gives ``channels`` at strides 4, 8 and 16."""
 
-    def __init__(self) -> None:
+    def __init__(self, stages: Stages = LITE0) -> None:
         super().__init__()
         self.stem = _Convolution(3, _STEM_CHANNELS, kernel=3, stride=2)
         blocks: list[nn.Module] = []
         channels = _STEM_CHANNELS
-        for number, kernel, stride, expansion, width in _STAGES:
+        ends = []
+        for number, kernel, stride, expansion, width in stages:
             for position in range(number):
                 blocks.append(_Block(channels, width, kernel, 1 if position else stride, expansion))
                 channels = width
+            ends.append(len(blocks) - 1)
+        self.channels = tuple(stages[stage][-1] for stage in _LEVELS)
+        self._level_blocks = tuple(ends[stage] for stage in _LEVELS)
         self.blocks = nn.ModuleList(blocks)
         # Every network here takes pixels normalised by ImageNet's mean and deviation; these weights were trained
         # with others. The difference is one multiplication and addition a channel.
@@ -62,7 +67,7 @@ class LiteEncoder(nn.Module):
             signal = block(signal)
             if mixing is not None and index in _MIXED:
                 signal = mix_statistics(signal, mixing)
-            if index in _LEVELS:
+            if index in self._level_blocks:
                 levels.append(signal)
         return tuple(levels)
 
@@ -74,9 +79,9 @@ class LightDecoder(nn.Module):
     the view on both scales at no further cost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, channels: tuple[int, ...]) -> None:
         super().__init__()
-        fine, middle, coarse = _CHANNELS
+        fine, middle, coarse = channels
         self.lateral = nn.ModuleList(nn.Conv2d(inputs, _WIDTH, kernel_size=1) for inputs in (4 * fine, middle, coarse))
         self.coarse = _convolution3x3()
         self.coarse_wide = _convolution3x3(dilation=2)
@@ -122,11 +127,12 @@ class CompactBackbone(Backbone):
     initial_density = 0.25
     suitable_dim = 128
     suitable_codewords = 256
+    stages: ClassVar[Stages] = LITE0
 
     def __init__(self, *, frozen_statistics: bool = True, frozen_blocks: int = 0) -> None:
-        encoder = LiteEncoder()
+        encoder = LiteEncoder(self.stages)
         super().__init__(encoder)
-        self.decoder = LightDecoder()
+        self.decoder = LightDecoder(encoder.channels)
         self.fused_channels = 3 * _WIDTH
         self.context_channels = 2 * _WIDTH
         frozen = [encoder.stem, *encoder.blocks[:frozen_blocks]] if frozen_blocks > 0 else []

@@ -63,21 +63,22 @@ def main() -> None:
 def compare(backbone: str, images: list[Images], folder: Path, rounds: int, size: tuple[int, int]) -> dict[str, float]:
     """Print the figures of one backbone; return the seconds of each engine."""
     files = write_models(backbone, images, folder)
+    threads = torch.get_num_threads()
     works: dict[str, Callable[[Images], Images]] = {
         EAGER: eager(files["torch"]),
         LAST: channels_last(files["torch"]),
-        **{name: OnnxEngine(path) for name, path in files.items() if path.suffix == ".onnx"},
-        **{name: OpenVinoEngine(path) for name, path in files.items() if path.suffix == ".xml"},
+        **{name: OnnxEngine(path, threads=threads) for name, path in files.items() if path.suffix == ".onnx"},
+        **{name: OpenVinoEngine(path, threads=threads) for name, path in files.items() if path.suffix == ".xml"},
     }
     picture = images[0]
     if backbone == "compact":
-        works |= former_engines(picture, folder)
+        works |= former_engines(picture, folder, threads)
     times = dict(
         zip(works, fastest(*(lambda w=work: w(picture) for work in works.values()), rounds=rounds), strict=True)
     )
     checked = images[:2]
     expected = [works[LAST](image).sum() for image in checked]
-    print(f"{backbone}, {size[0]} x {size[1]}, {torch.get_num_threads()} threads, shortest of {rounds}")
+    print(f"{backbone}, {size[0]} x {size[1]}, {threads} threads, shortest of {rounds}")
     for name, work in works.items():
         if name in FORMER.values():
             print(f"  {name:<30} {1000 * times[name]:9.1f} ms")
@@ -120,16 +121,20 @@ def write_models(backbone: str, images: list[Images], folder: Path) -> dict[str,
     return {"torch": folder / "torch.safetensors", **{name: folder / file for name, file in names.items()}}
 
 
-def former_engines(picture: Images, folder: Path) -> dict[str, Callable[[Images], Images]]:
+def former_engines(picture: Images, folder: Path, threads: int) -> dict[str, Callable[[Images], Images]]:
     """Return the compact network before this one on each engine; both without a codebook."""
     onnxruntime, openvino = require("onnxruntime", "onnx"), require("openvino", "openvino")
     network = FormerCompact().eval()
     path = folder / "former.onnx"
     example = torch.from_numpy(picture)
     torch.onnx.export(network, (example,), path, dynamo=True, external_data=False, verbose=False)
-    session = onnxruntime.InferenceSession(path)
+    session_options = onnxruntime.SessionOptions()
+    session_options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(path, session_options)
     name = session.get_inputs()[0].name
-    compiled = openvino.Core().compile_model(path, "CPU", {"PERFORMANCE_HINT": "LATENCY"})
+    # The options of the engine.
+    options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
+    compiled = openvino.Core().compile_model(path, "CPU", options)
 
     @torch.inference_mode()
     def in_torch(images: Images) -> Images:

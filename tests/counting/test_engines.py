@@ -12,7 +12,17 @@ from PIL import Image
 
 from gbdgc import Counter
 from gbdgc.checkpoint import load_model
-from gbdgc.counting.engines import ENGINES, Description, Engine, TorchEngine, exported_for, pack, unpack
+from gbdgc.counting.engines import (
+    ENGINES,
+    Description,
+    Engine,
+    OnnxEngine,
+    OpenVinoEngine,
+    TorchEngine,
+    exported_for,
+    pack,
+    unpack,
+)
 from gbdgc.errors import InputError
 
 Picture = NDArray[np.uint8]
@@ -131,6 +141,21 @@ def test_threads_of_torch_are_set_for_the_call_alone(model: Path, pictures: list
     counter(pictures[0])
     assert during[0] == before + 1
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("file", RUNTIMES)
+def test_runtimes_take_no_more_threads_than_the_process_has_cores(
+    exports: dict[str, Path], file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    engine = ENGINES[exported_for(exports[file]) or ""](exports[file])
+    if isinstance(engine, OnnxEngine):
+        threads = engine.session.get_session_options().intra_op_num_threads
+    else:
+        assert isinstance(engine, OpenVinoEngine)
+        threads = engine.model.get_property("INFERENCE_NUM_THREADS")
+    assert threads == 1
 
 
 def test_a_model_is_exported_once_for_another_engine(

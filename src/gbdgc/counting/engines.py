@@ -142,9 +142,7 @@ class OnnxEngine:
     def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
         runtime = require("onnxruntime", "onnx")
         options = runtime.SessionOptions()
-        # Only the cores this process is held to: onnxruntime itself asks for all, and waits. 0 is for no limit.
-        allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-        options.intra_op_num_threads = threads or (allowed if allowed < (os.cpu_count() or 1) else 0)
+        options.intra_op_num_threads = threads or _cores_allowed()
         provider = f"{(device or 'cpu').upper()}ExecutionProvider"
         if provider not in runtime.get_available_providers():
             available = ", ".join(runtime.get_available_providers())
@@ -175,8 +173,7 @@ class OpenVinoEngine:
         openvino = require("openvino", "openvino")
         # Without the hint some processors would run this in bf16, and the same picture count differently there.
         options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
-        if threads is not None:
-            options["INFERENCE_NUM_THREADS"] = threads
+        options["INFERENCE_NUM_THREADS"] = threads or _cores_allowed()
         core = openvino.Core()
         place = (device or "CPU").upper()
         if place not in (known := [*core.available_devices, "AUTO"]):
@@ -206,6 +203,12 @@ ENGINES: dict[str, Callable[..., Engine]] = {"torch": TorchEngine.load, "onnx": 
 
 EXPORT_SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
 """The suffix of exported files, for engines that read such files; other engines open the model file itself."""
+
+
+def _cores_allowed() -> int:
+    """Return how many cores this process is held to; 0 for no limit. Runtimes ask for all, and their threads wait."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    return allowed if allowed < (os.cpu_count() or 1) else 0
 
 
 def pack(info: Mapping[str, Any], extras: Mapping[str, NDArray[np.generic]]) -> str:

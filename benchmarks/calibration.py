@@ -10,15 +10,16 @@ intervals, and how the error grows with novelty. What is counted is kept in --co
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from gbdgc.config import load_config
-from gbdgc.counting.conformal import OFFSET
+from gbdgc.counting.conformal import OFFSET, features_of
 from gbdgc.evaluation import Row, evaluate, save_calibrated
-from gbdgc.evaluation.calibration import coverage, with_intervals
+from gbdgc.evaluation.calibration import coverage
 from gbdgc.runs import TrainingRun
 from gbdgc.training.state import load_source
 
@@ -56,7 +57,10 @@ def main() -> None:
         others += evaluate(model, options.test, out=options.counts / "test", **how).rows
     conformal = save_calibrated(model, options.out, calibrating, max_side)
     print(f"calibrated on {len(calibrating)} pictures; novelty warns above {conformal.far[0]:.2f}\n")
-    others = with_intervals(others, conformal, max_side)
+    for place, row in enumerate(others):
+        features = features_of(row.count, row.novelty, row.width, row.height, max_side, row.domain)
+        low, high = conformal.spread(features).around(row.count)
+        others[place] = replace(row, low=low, high=high)
     print("| data | pictures | in their 90 % interval | high / low, median |\n|---|--:|--:|--:|")
     for name in dict.fromkeys(row.data for row in others):
         own = [row for row in others if row.data == name]

@@ -13,7 +13,7 @@ from pathlib import Path
 from gbdgc.synthetic import DOMAINS, draw_dataset
 from timing import fastest, verdict
 
-WANTED = 20  # pictures a second on two cores
+WANTED = 20  # pictures per second on two cores
 
 
 def draw(number: int, workers: int) -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     print(f"one worker          {one:6.1f} pictures/s")
     print(f"two workers         {two:6.1f} pictures/s   {two / one:.2f}x")
     print(f"per processor second{processor:6.1f} pictures")
-    verdict("pictures a second with two workers", two, at_least=WANTED)
+    verdict("pictures per second with two workers", two, at_least=WANTED)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def descriptors(dataset: Dataset) -> None:
     rates = []
     for _ in range(2):
         start = time.process_time()
-        for _ in descriptor_images(dataset, workers=0, cache=training_set.cache):
+        for _ in descriptor_images(dataset, size=224, workers=0, cache=training_set.cache):
             pass
         rates.append(PICTURES / (time.process_time() - start))
     print(f"  {'whole pictures at 224':28} first pass  {rates[0]:6.0f} a second, from memory {rates[1]:6.0f} a second")

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from rich.table import Table
 
 from gbdgc import checkpoint
 from gbdgc.config import load_config
+from gbdgc.counting.engines import TorchEngine
+from gbdgc.counting.tiling import count_cells
 from gbdgc.data import transforms
 from gbdgc.data.images import RGB, read_image
 from gbdgc.progress import stdout, track
@@ -64,15 +65,14 @@ def errors(run: Path, shifts: Shifts, pictures: int | None) -> NDArray[np.float6
     if validation is None:
         raise SystemExit(f"{run}: kept no validation part")
     network, *_ = checkpoint.load_model(run / "checkpoints" / checkpoint.BEST)
-    network.eval()
+    engine = TorchEngine(network)
     samples = list(validation)[:pictures]
     missed = np.zeros((len(samples), len(shifts)))
     for row, sample in enumerate(track(samples, run.name, unit="pictures")):
         image = transforms.limit_side(read_image(sample.image), config.data.max_side)
         for column, shift in enumerate(shifts.values()):
-            with torch.inference_mode():
-                pixels = torch.from_numpy(transforms.normalise(np.ascontiguousarray(shift(image))))[None]
-                missed[row, column] = float(network.count_map(pixels).double().sum()) - (sample.count or 0)
+            cells = count_cells(engine, [np.ascontiguousarray(shift(image))], tile=max(image.shape))
+            missed[row, column] = cells.sum(dtype=np.float64) - (sample.count or 0)
     return np.abs(missed).mean(axis=0) / np.mean([sample.count or 0 for sample in samples])
 
 

@@ -5,7 +5,6 @@ that a component declares itself (`Augmentation`, `MethodOptions`) is that compo
 """
 
 import difflib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -16,8 +15,10 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
 from gbdgc.data.augmentation import Augmentation
+from gbdgc.data.sample import KERNEL, SIGMA
+from gbdgc.data.transforms import DESCRIBED_SIDE
 from gbdgc.errors import InputError, UsageError, as_input_error
-from gbdgc.files import atomic_write
+from gbdgc.files import AnyPath, atomic_write
 from gbdgc.methods import MethodOptions
 
 _NOT_IN_RESULTS = (
@@ -49,8 +50,8 @@ class DataConfig:
     test_scale: float = 1.0
     """Pictures, shrunk to `max_side` if need be, are scaled by this factor before counting: distant heads need more
     pixels. Choose it on the source."""
-    kernel: int = 15
-    sigma: float = 4.0
+    kernel: int = KERNEL
+    sigma: float = SIGMA
     repeats: int = 1
     """How many crops of each picture make an epoch."""
     shares: list[float] | None = None
@@ -90,7 +91,7 @@ class DiscoveryConfig:
     descriptors: Literal["pass", "online"] = "pass"
     """From a separate pass over the source, or collected during the training pass at no cost."""
     levels: Literal["encoder", "decoder", "style"] = "encoder"
-    image_size: int = 224
+    image_size: int = DESCRIBED_SIDE
     n_components: int | None = None
     split_margin: float | None = None
     max_depth: int | None = None
@@ -156,7 +157,7 @@ class Config:
     train: TrainConfig = field(default_factory=TrainConfig)
 
 
-def load_config(source: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Config:
+def load_config(source: AnyPath, overrides: Sequence[str] = ()) -> Config:
     """Read a YAML file, or a preset by its name, and apply overrides such as ``train.epochs=5``."""
     path = find_config(source)
     with (
@@ -221,7 +222,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def find_config(source: str | os.PathLike[str]) -> Path:
+def find_config(source: AnyPath) -> Path:
     """Return the file of that path, or the preset of that name."""
     if Path(source).is_file():
         return Path(source)

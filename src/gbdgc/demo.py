@@ -21,7 +21,7 @@ from gbdgc.runs import TrainingRun, new_run_folder
 from gbdgc.synthetic import draw_demo
 from gbdgc.training import train
 
-METHODS = {"gbdgc": "gbdgc", "erm": "plain regression"}
+TRAINED = {"gbdgc": "gbdgc", "erm": "plain regression"}
 TRAIN, TEST = 60, 12
 """Pictures of the source, and of each unseen target."""
 
@@ -31,7 +31,7 @@ def main() -> None:
     keep_freed_memory()
     folder = new_run_folder("demo", "crowds")
     data = draw_demo(folder / "data", train=TRAIN, test=TEST)
-    runs = {method: train_one(method, data / "source", folder / method) for method in METHODS}
+    runs = {method: train_one(method, data / "source", folder / method) for method in TRAINED}
     errors = {}
     for method, run in runs.items():
         done = evaluate(run.best, sorted((data / "targets").iterdir()), out=run.folder / "eval").summary["data"]
@@ -40,7 +40,7 @@ def main() -> None:
             f"unseen {name}": {key: found[key]["value"] for key in ("mae", "rmse")} for name, found in done.items()
         }
         errors[method] = {"source, held out": held_out} | unseen
-    table = Table("counted", *(f"{METHODS[method]}: MAE / RMSE" for method in errors))
+    table = Table("counted", *(f"{TRAINED[method]}: MAE / RMSE" for method in errors))
     for place in errors["gbdgc"]:
         table.add_row(place, *(f"{own[place]['mae']:.1f} / {own[place]['rmse']:.1f}" for own in errors.values()))
     stdout.print(table)
@@ -54,7 +54,7 @@ def main() -> None:
 
 def train_one(method: str, source: Path, folder: Path) -> TrainingRun:
     """Train the demo's preset with one method, from ImageNet weights where they are to be had."""
-    stderr.print(f"training {METHODS[method]}")
+    stderr.print(f"training {TRAINED[method]}")
     overrides = [f"data.source=[{source}]", f"method.name={method}"]
     try:
         load_weights("compact")

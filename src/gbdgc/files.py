@@ -23,11 +23,14 @@ _FRESH_SECONDS = 60
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # the last four: wide =, +, - and @
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
+AnyPath = str | os.PathLike[str]
+"""A path as callers may give it."""
+
 MAX_PIXELS = 200_000_000
 """Larger pictures are refused unless the caller says otherwise."""
 
 
-def natural_order(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
+def natural_order(path: AnyPath) -> list[tuple[int, str]]:
     """Return a sorting key in which numbers count as numbers: IMG_2 before IMG_10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", os.fspath(path))]
 
@@ -42,7 +45,7 @@ def is_number(cell: str) -> bool:
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_write(path: AnyPath, mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file beside ``path``; on success it is synced and takes the name, on failure it is gone."""
     path = Path(path)
     make_folder(path.parent)
@@ -84,7 +87,7 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def make_folder(path: str | os.PathLike[str]) -> Path:
+def make_folder(path: AnyPath) -> Path:
     """Make a folder and its parents unless they exist; return its path."""
     with as_input_error((OSError, ValueError), path, "this folder cannot be made ({error})", "choose another"):
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -120,13 +123,13 @@ def claim(folder: Path) -> Iterator[bool]:
 
 def sweep_parts(folder: Path, *, spare: Iterable[str] = ()) -> None:
     """Delete what writers that were killed left below a folder, except below folders that hold a file of ``spare``."""
-    for place, folders, names in os.walk(folder):
-        if Path(place) != folder and not set(spare).isdisjoint(names):
+    for parent, folders, names in os.walk(folder):
+        if Path(parent) != folder and not set(spare).isdisjoint(names):
             folders.clear()
             continue
         for name in names:
             if _PART.fullmatch(name):
-                (Path(place) / name).unlink(missing_ok=True)
+                (Path(parent) / name).unlink(missing_ok=True)
 
 
 @contextmanager

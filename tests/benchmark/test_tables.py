@@ -12,7 +12,7 @@ from rich.console import Console
 from gbdgc import published
 from gbdgc.benchmark import FORMS, build_tables
 from gbdgc.benchmark.layout import Table, Value, over_seeds
-from gbdgc.benchmark.tables.partition import PARTITIONS
+from gbdgc.benchmark.tables.partition import PARTITION_ROWS
 from gbdgc.benchmark.text import to_rich
 from gbdgc.errors import InputError
 
@@ -149,10 +149,10 @@ def test_a_change_is_paired_by_seed_and_picture_and_as_wide_as_seeds_and_picture
 
 
 def test_stability_is_shown_in_per_cent_for_each_source() -> None:
-    followed = {name: {"churn": 0.1, "ari": 0.8, "nmi": 0.7, "ari_to_paper": 0.6} for name in PARTITIONS}
+    followed = {name: {"churn": 0.1, "ari": 0.8, "nmi": 0.7, "ari_to_paper": 0.6} for name in PARTITION_ROWS}
     cells = [cell(source, None, "plain regression", partitions=followed) for source in ("SHB", "SHA")]
     (table,) = build_tables("stability", cells)
-    assert [line.labels for line in table.lines] == [(s, name) for s in ("SHA", "SHB") for name in PARTITIONS]
+    assert [line.labels for line in table.lines] == [(s, name) for s in ("SHA", "SHB") for name in PARTITION_ROWS]
     assert [value.mean for value in table.lines[0].values.values()] == pytest.approx([10, 80, 70, 60])
 
 

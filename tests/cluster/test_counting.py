@@ -19,7 +19,7 @@ from PIL import Image
 
 from gbdgc import Counter, __version__, count_on_cluster
 from gbdgc.cluster import counting as cluster_counting
-from gbdgc.cluster.session import say_what_is_waited_for
+from gbdgc.cluster.session import warn_if_no_node_fits
 from gbdgc.cluster.storage import locate
 from gbdgc.counting.video import VideoWriter
 from gbdgc.errors import InputError
@@ -103,10 +103,10 @@ def test_workers_hold_the_cards_that_were_asked_for(archive: Path, model: Path, 
 def test_the_user_is_told_what_the_cluster_lacks(capsys: pytest.CaptureFixture[str]) -> None:
     import ray
 
-    say_what_is_waited_for(ray, cores=2, gpus=1)
+    warn_if_no_node_fits(ray, cores=2, gpus=1)
     assert capsys.readouterr().err == ""
-    say_what_is_waited_for(ray, cores=1, gpus=2)
-    say_what_is_waited_for(ray, cores=3, gpus=0)
+    warn_if_no_node_fits(ray, cores=1, gpus=2)
+    warn_if_no_node_fits(ray, cores=3, gpus=0)
     said = capsys.readouterr().err
     assert said.count("waiting for a node") == 2
     assert "1 cores and 2 GPUs" in said
@@ -115,8 +115,8 @@ def test_the_user_is_told_what_the_cluster_lacks(capsys: pytest.CaptureFixture[s
 def test_a_node_with_another_version_refuses(
     archive: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = partial(cluster_counting._Job, version="0.0.1")
-    monkeypatch.setattr(cluster_counting, "_Job", job)
+    job = partial(cluster_counting._WorkerSettings, version="0.0.1")
+    monkeypatch.setattr(cluster_counting, "_WorkerSettings", job)
     with pytest.raises(InputError, match=rf"has gbdgc {__version__}, and the job comes from 0.0.1"):
         count_on_cluster(archive, tmp_path / "out", weights=model)
 

@@ -16,6 +16,7 @@ from gbdgc.data.decoding import Decoder
 from gbdgc.data.images import PictureTooLarge, read_image
 from gbdgc.errors import InputError
 from gbdgc.server import Limits
+from hostile_pictures import endless_jpeg
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +30,6 @@ def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
     file = BytesIO()
     image.save(file, kind, **options)
     return file.getvalue()
-
-
-def endless_jpeg() -> bytes:
-    """A picture whose last scan comes a hundred thousand times: 5 MB that keep a decoder busy for many minutes."""
-    content = encoded(Image.new("L", (2000, 2000), 90), "JPEG", progressive=True)
-    scan = content[content.rindex(b"\xff\xda") : -2]
-    return content[:-2] + scan * (5_000_000 // len(scan)) + b"\xff\xd9"
 
 
 class Enough(Exception):

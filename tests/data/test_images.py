@@ -1,8 +1,6 @@
-import struct
 import subprocess
 import sys
 import warnings
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
@@ -14,6 +12,7 @@ from PIL import Image
 
 from gbdgc.data.images import image_orientation, image_size, raise_pillow_limit, read_image
 from gbdgc.errors import InputError
+from hostile_pictures import png_header
 
 ORIENTATION = 0x0112
 
@@ -28,21 +27,6 @@ def encode(image, format="PNG", **options):
     buffer = BytesIO()
     image.save(buffer, format, **options)
     return buffer.getvalue()
-
-
-def png_header(width, height):
-    """The opening of a real PNG of any size, with next to no data: what a decompression bomb looks like."""
-
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(b"\0" * 1000))
-        + chunk(b"IEND", b"")
-    )
 
 
 @pytest.mark.parametrize("format", ["PNG", "BMP", "TIFF", "PPM", "WEBP"])

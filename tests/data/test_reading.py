@@ -28,7 +28,7 @@ def test_all_problems_are_listed_up_to_twenty(manifest):
     assert lines[0].endswith("m.jsonl: 25 problems while reading it as gbdgc manifest:")
     assert all(line.endswith(f"{number}.jpg: no such file") for number, line in enumerate(lines[1:21]))
     assert lines[21:] == ["  and 5 more", lines[-1]]
-    assert lines[-1].startswith("mend these, or leave the bad pictures out (skip_bad)")
+    assert lines[-1].startswith("fix these, or leave the bad pictures out (skip_bad)")
 
 
 def test_nothing_left_is_an_error_also_when_bad_pictures_are_skipped(manifest):

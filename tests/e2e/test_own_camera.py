@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from gbdgc import checkpoint, load_dataset
 from in_process import run_gbdgc
@@ -29,25 +29,6 @@ def folder(pictures: list[NDArray[np.uint8]], tmp_path: Path) -> Path:
     for number, pixels in enumerate(pictures[:10], 1):
         Image.fromarray(pixels).save(tmp_path / "gate" / f"{number}.png")
     return tmp_path / "gate"
-
-
-@pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
-    contexts, wrongs = [], []
-
-    def open_page(url: str, **options: Any) -> Page:
-        context = browser.new_context(**({"viewport": {"width": 1200, "height": 850}} | options))
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: wrongs.append(str(error)))
-        page.goto(url)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert wrongs == []
 
 
 def is_saved(page: Page) -> None:
@@ -198,7 +179,9 @@ def test_two_windows_and_a_service_that_stops_lose_nothing(
         one.click("#nobody")
         is_saved(one)
         other.click("#accept")
-        expect(other.locator("#error")).to_contain_text("1.png: its labels were changed elsewhere", timeout=PATIENCE)
+        expect(other.locator("#error")).to_contain_text(
+            "1.png: its labels have been changed elsewhere", timeout=PATIENCE
+        )
         assert load_dataset(folder).by_id("1.png").count == 0
         one.click("#next")
         number = is_proposed(one, "2.png")

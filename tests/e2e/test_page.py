@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page, expect
 
 from gbdgc.evaluation import Row, save_calibrated
 
@@ -28,29 +28,9 @@ def service(serving: Callable[..., Any]) -> Iterator[Any]:
 
 
 @pytest.fixture
-def visit(browser: Browser, service: Any) -> Iterator[Callable[..., Any]]:
-    """Open the page; at the end, nothing may have gone wrong in it, nor been asked of another host."""
-    contexts, wrongs = [], []
-
-    def watch(request: Any) -> None:
-        if not request.url.startswith((service.url, "data:", "blob:")):
-            wrongs.append(f"asked another host: {request.url}")
-
-    def open_page(url: str = service.url, **options: Any) -> Any:
-        context = browser.new_context(**({"viewport": {"width": 1200, "height": 850}} | options))
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: wrongs.append(str(error)))
-        if url == service.url:
-            page.on("request", watch)
-        page.goto(url)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert wrongs == []
+def visit(visit: Callable[..., Page], service: Any) -> Callable[..., Page]:
+    """Open the page of the service unless another is given."""
+    return lambda url=service.url, **options: visit(url, **options)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from gbdgc.counting import Counter, pipeline
 from gbdgc.data import Dataset, load_dataset
 from gbdgc.errors import InputError
 from gbdgc.evaluation import Evaluation, evaluate
-from gbdgc.evaluation.table import COLUMNS, ENDS, LOCALISATION, read_table
+from gbdgc.evaluation.table import COLUMNS, LATER_COLUMNS, read_table
 from gbdgc.files import claim
 
 Crowd = Callable[..., Path]
@@ -43,7 +43,7 @@ def test_the_folder_holds_the_table_the_summary_and_where_it_came_from(
     assert names == {"predictions.csv", "summary.json", "settings.json", "unreadable.csv", "environment.json"}
     with (done.folder / "predictions.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
-    assert list(lines[0]) == [*COLUMNS, *ENDS, *LOCALISATION, "near_16px", "tag_weather"]
+    assert list(lines[0]) == [*COLUMNS, *LATER_COLUMNS, "tag_weather"]
     assert [(line["data"], line["truth"], line["tag_weather"]) for line in lines] == [
         ("plain.jsonl", "3", ""),
         ("plain.jsonl", "0", ""),

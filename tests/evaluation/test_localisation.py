@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from gbdgc.counting.points import half_spacing
 from gbdgc.evaluation import Row, localisation
-from gbdgc.evaluation.localisation import box_free_radius, match_all, match_points, people_near, share_near_heads
+from gbdgc.evaluation.localisation import match_all, match_points, people_near, share_near_heads
 from gbdgc.evaluation.table import cells
 
 
@@ -24,10 +25,10 @@ def test_as_many_pairs_are_made_as_can_be() -> None:
 
 def test_the_box_free_radius_is_half_the_mean_distance_to_three_neighbours() -> None:
     square = np.array([[0, 0], [10, 0], [0, 10], [10, 10], [500, 500]])
-    assert box_free_radius(square)[0] == pytest.approx((10 + 10 + 200**0.5) / 6)
-    assert box_free_radius([[0, 0], [8, 0]]) == pytest.approx([4, 4])
-    assert np.isinf(box_free_radius([[3, 3]])).all()
-    assert len(box_free_radius(np.empty((0, 2)))) == 0
+    assert half_spacing(square)[0] == pytest.approx((10 + 10 + 200**0.5) / 6)
+    assert half_spacing([[0, 0], [8, 0]]) == pytest.approx([4, 4])
+    assert np.isinf(half_spacing([[3, 3]])).all()
+    assert len(half_spacing(np.empty((0, 2)))) == 0
 
 
 def test_scores_are_over_all_heads_together() -> None:

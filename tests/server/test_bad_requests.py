@@ -4,7 +4,6 @@ import json
 import random
 import socket
 import struct
-import zlib
 from contextlib import suppress
 from io import BytesIO
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from PIL import Image
 
 from gbdgc.data.images import PictureTooLarge, image_size
+from hostile_pictures import png_header
 
 
 def refused(answer: httpx.Response, status: int, code: str, *words: str) -> None:
@@ -24,18 +24,6 @@ def refused(answer: httpx.Response, status: int, code: str, *words: str) -> None
     assert error["next_step"]
     for word in words:
         assert word in error["message"]
-
-
-def png_header(width: int, height: int) -> bytes:
-    """A PNG that claims a size, with next to nothing in it."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 64)) + chunk(b"IEND", b"")
-    )
 
 
 def saved(kind: str, **options: Any) -> bytes:

@@ -26,6 +26,7 @@ from gbdgc.cli.serve import serve
 from gbdgc.data.images import NotEnoughMemory
 from gbdgc.errors import InputError
 from gbdgc.server import Limits, create_app
+from hostile_pictures import endless_jpeg
 from in_process import run_gbdgc
 
 Serving = Callable[..., Any]
@@ -214,15 +215,6 @@ def test_a_picture_whose_decoding_never_ends_holds_up_nobody_for_longer_than_the
         answer = post(service.url, endless_jpeg())
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_slow")
         assert post(service.url, street).status_code == 200
-
-
-def endless_jpeg() -> bytes:
-    """A picture whose last scan comes again and again, and keeps a decoder busy for many minutes."""
-    file = BytesIO()
-    Image.new("L", (2000, 2000), 90).save(file, "JPEG", progressive=True)
-    content = file.getvalue()
-    scan = content[content.rindex(b"\xff\xda") : -2]
-    return content[:-2] + scan * (5_000_000 // len(scan)) + b"\xff\xd9"
 
 
 def test_memory_is_given_back_after_a_large_picture(serving: Serving, street: bytes) -> None:

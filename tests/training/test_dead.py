@@ -10,7 +10,7 @@ import torch
 from gbdgc.config import Config
 from gbdgc.errors import GbdgcWarning
 from gbdgc.evaluation import summarise
-from gbdgc.training.epoch import count_kept_aside, run_epoch, watch_early
+from gbdgc.training.epoch import count_held_out, run_epoch, watch_early
 from gbdgc.training.run import make_fabric
 from gbdgc.training.state import TrainState, build_state
 
@@ -26,7 +26,7 @@ def dead_state(config: Config, folder: Path) -> TrainState:
 def test_a_density_of_zero_is_told_with_what_to_do(tiny_config: Callable[..., Config], tmp_path: Path) -> None:
     state = dead_state(tiny_config(method__name="erm"), tmp_path)
     with pytest.warns(GbdgcWarning, match=r"zero on every picture.*lower train\.head_learning_rate"):
-        count_kept_aside(state)
+        count_held_out(state)
 
 
 def test_a_density_of_zero_comes_back_in_an_epoch(tiny_config: Callable[..., Config], tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_density_of_zero_comes_back_in_an_epoch(tiny_config: Callable[..., Con
     state = dead_state(config, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GbdgcWarning)
-        before = summarise(count_kept_aside(state))
+        before = summarise(count_held_out(state))
         assert before["bias"] == pytest.approx(-before["mae"])  # nobody is counted
         after = run_epoch(state, lambda *_: None)["validation"]
     assert after["bias"] > before["bias"]

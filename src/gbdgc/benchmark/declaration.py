@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gbdgc.benchmark.layout import Table
 from gbdgc.benchmark.protocol import LAST_EPOCHS, Pairs, file_name, source_settings
 from gbdgc.errors import InputError
-from gbdgc.files import natural_order
+from gbdgc.files import AnyPath, natural_order
 from gbdgc.runs import TrainingRun
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ class Job(NamedTuple):
 class Settings:
     """How the cells of a benchmark are made."""
 
-    data: Mapping[str, str | os.PathLike[str]]
+    data: Mapping[str, AnyPath]
     """The path of each data set, by its name in the tables."""
-    config: str | os.PathLike[str] = "compact_sha"
+    config: AnyPath = "compact_sha"
     """A preset or a YAML file; source, seed and variant are set for each cell."""
     overrides: Sequence[str] = ()
     sources: Sequence[str] = ()
@@ -51,9 +51,9 @@ class Settings:
     epochs: int | None = None
     engine: str | None = None
     """The engine that counts the targets; None: torch."""
-    out: str | os.PathLike[str] = "results"
+    out: AnyPath = "results"
     """The folder of the small files: ``<out>/<benchmark>/cells/*.json`` and the tables."""
-    runs: str | os.PathLike[str] = "runs/benchmark"
+    runs: AnyPath = "runs/benchmark"
     """The folder of the large ones: training runs with their checkpoints and predictions."""
 
     def config_of(self, job: Job, seed: int) -> "Config":

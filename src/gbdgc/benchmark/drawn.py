@@ -1,8 +1,8 @@
 """Drawn data sets that stand in for the paper's four, under their own names."""
 
-import os
 from pathlib import Path
 
+from gbdgc.files import AnyPath
 from gbdgc.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset
 
 STAND_INS = {
@@ -15,15 +15,15 @@ STAND_INS = {
 
 
 def draw_benchmark_data(
-    dest: str | os.PathLike[str], *, train: int = 48, test: int = 24, size: tuple[int, int] = (640, 480)
+    dest: AnyPath, *, train: int = 48, test: int = 24, size: tuple[int, int] = (640, 480)
 ) -> dict[str, Path]:
     """Draw those of the four data sets that do not exist yet, and return all folders by name."""
     images = {"train": train, "test": test}
-    places = {}
+    folders = {}
     for name, (domains, seed) in STAND_INS.items():
         folder = Path(dest) / f"{name.replace(' ', '_')}-{train}+{test}-{size[0]}x{size[1]}"
         # The tags are written last: where they are, everything is.
         if not all((folder / f"{split}_data" / "tags.csv").exists() for split in images):
             draw_dataset(folder, images=images, domains=domains, seed=seed, size=size)
-        places[name] = folder
-    return places
+        folders[name] = folder
+    return folders

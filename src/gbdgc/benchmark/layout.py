@@ -72,8 +72,8 @@ class Table:
         choose = min if self.lower_is_better else max
         for line in self.lines:
             for column, value in line.values.items():
-                place = (line.section, column)
-                best[place] = choose(best.get(place, value.shown), value.shown)
+                key = (line.section, column)
+                best[key] = choose(best.get(key, value.shown), value.shown)
         object.__setattr__(self, "best", best)
 
     def is_best(self, line: Line, column: Column) -> bool:
@@ -89,8 +89,8 @@ def check_one_setting_per_cell(cells: "Sequence[Cell]") -> None:
 
     seen: dict[tuple[str, str | None, str], Cell] = {}
     for cell in cells:
-        place = (cell["source"], cell["target"], cell["variant"])
-        first = seen.setdefault(place, cell)
+        key = (cell["source"], cell["target"], cell["variant"])
+        first = seen.setdefault(key, cell)
         if changed := differences(first["settings"], cell["settings"]):
             raise InputError(
                 f"{cell['variant']} on {cell['source']}",

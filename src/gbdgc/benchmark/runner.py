@@ -6,7 +6,6 @@ behind it is in a folder named after what was trained, so that cells of all targ
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -17,7 +16,7 @@ from gbdgc.benchmark.layout import Table, check_one_setting_per_cell
 from gbdgc.benchmark.protocol import file_name
 from gbdgc.benchmark.tables import find_benchmark
 from gbdgc.errors import InputError, UsageError, as_input_error
-from gbdgc.files import write_json
+from gbdgc.files import AnyPath, write_json
 from gbdgc.progress import stderr
 from gbdgc.runs import TrainingRun
 
@@ -97,8 +96,13 @@ def run_benchmark(name: str, settings: Settings) -> list[Cell]:
 def run_cell(task: Task) -> Cell:
     """Train or resume the model that a cell needs, measure it and write the result."""
     from gbdgc.evaluation.run import SELECTION
+    from gbdgc.training import train
 
-    run = _trained(task.config, task.run_folder)
+    run = TrainingRun(task.run_folder)
+    if not run.finished:
+        run = train(task.config, folder=task.run_folder, resume="auto")
+    if not run.finished:
+        raise Interrupted(task.run_folder)
     config = task.config  # anew, as a training settles in its own what is left to the machine
     cell: Cell = {
         "benchmark": task.benchmark,
@@ -133,7 +137,7 @@ def _only(wanted: Sequence[str], what: Literal["source", "variant"], jobs: list[
     return [job for job in jobs if not wanted or getattr(job, what) in wanted]
 
 
-def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
+def read_cells(out: AnyPath, benchmark: str) -> list[Cell]:
     """Read the finished cells."""
     folder = cells_folder(out, benchmark)
     cells = []
@@ -145,7 +149,7 @@ def read_cells(out: str | os.PathLike[str], benchmark: str) -> list[Cell]:
     return cells
 
 
-def cells_folder(out: str | os.PathLike[str], benchmark: str) -> Path:
+def cells_folder(out: AnyPath, benchmark: str) -> Path:
     """Return the folder of a benchmark's results."""
     return Path(out) / benchmark / "cells"
 
@@ -165,18 +169,6 @@ def finished_cell(task: Task) -> Cell | None:
         advice = "one table is for one setting: choose another folder of results, or delete it"
         raise InputError(path, f"made with other settings ({', '.join(changed)})", advice)
     return cell
-
-
-def _trained(config: "Config", folder: Path) -> TrainingRun:
-    """Train, resume a training that was interrupted, or return the one that is done."""
-    from gbdgc.training import train
-
-    run = TrainingRun(folder)
-    if not run.finished:
-        run = train(config, folder=folder, resume="auto")
-    if not run.finished:
-        raise Interrupted(folder)
-    return run
 
 
 def _settings(config: "Config") -> dict[str, Any]:

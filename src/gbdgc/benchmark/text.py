@@ -3,7 +3,6 @@
 import csv
 import io
 import itertools
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import rich.table
 from rich.markup import escape
 
 from gbdgc.benchmark.layout import DECIMALS, Column, Line, Table
-from gbdgc.files import atomic_write
+from gbdgc.files import AnyPath, atomic_write
 
 _NOTHING = "–"
 _LATEX = str.maketrans(
@@ -21,18 +20,18 @@ _LATEX = str.maketrans(
 
 
 def to_rich(table: Table) -> rich.table.Table:
-    """Return the table for the terminal, the measures of a place in one column; the best of each is bold."""
+    """Return the table for the terminal, the measures of a pair in one column; the best of each is bold."""
     made = rich.table.Table(
         title=table.caption, title_justify="left", caption="\n".join(table.notes), caption_justify="left"
     )
     for head in table.heads:
         made.add_column(head)
-    places = {place: list(group) for place, group in itertools.groupby(table.columns, key=lambda column: column[:-1])}
-    for place, columns in places.items():
-        made.add_column("\n".join([*place, " / ".join(column[-1] for column in columns)]), justify="right")
+    groups = {pair: list(group) for pair, group in itertools.groupby(table.columns, key=lambda column: column[:-1])}
+    for pair, columns in groups.items():
+        made.add_column("\n".join([*pair, " / ".join(column[-1] for column in columns)]), justify="right")
     for line, following in itertools.zip_longest(table.lines, table.lines[1:]):
         ends = following is not None and following.section != line.section
-        cells = (_terminal_cell(table, line, columns) for columns in places.values())
+        cells = (_terminal_cell(table, line, columns) for columns in groups.values())
         made.add_row(*map(escape, line.labels), *cells, end_section=ends)
     return made
 
@@ -73,7 +72,7 @@ FORMS: dict[str, Callable[[Sequence[Table]], str]] = {
 _SUFFIXES = {"csv": ".csv", "markdown": ".md", "latex": ".tex"}
 
 
-def write_tables(tables: Sequence[Table], folder: str | os.PathLike[str]) -> list[Path]:
+def write_tables(tables: Sequence[Table], folder: AnyPath) -> list[Path]:
     """Write every form into a folder: table.csv, table.md and table.tex."""
     paths = []
     for form, make in FORMS.items():
@@ -103,8 +102,8 @@ def _interval(line: Line, column: Column) -> str:
 def _markdown(table: Table) -> str:
     headings = list(table.heads)
     for column in table.columns:
-        *places, measure = (part for part in column if part)
-        headings.append(f"{' → '.join(places)} {measure}")
+        *outer, measure = (part for part in column if part)
+        headings.append(f"{' → '.join(outer)} {measure}")
     rows = [headings, ["---"] * len(table.heads) + ["---:"] * len(table.columns)]
     for line in table.lines:
         cells = [f"**{text}**" if bold else text for text, bold in _cells(table, line)]

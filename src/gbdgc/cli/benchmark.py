@@ -92,13 +92,15 @@ def benchmark(
 
         if bool(data) == drawn:
             raise UsageError("", "say what to run on", "--data SHA=PATH SHB=PATH ..., or --drawn")
+        if not re.fullmatch(r"\d+(,\d+)*", seeds.replace(" ", "")):
+            raise UsageError(f"--seeds {seeds}", "write whole numbers with commas between, such as 0,1,2")
         settings = Settings(
-            data=draw_benchmark_data(runs / "drawn") if drawn else _places(data or []),
+            data=draw_benchmark_data(runs / "drawn") if drawn else _named_paths(data or []),
             config=config or ("demo" if drawn else "compact_sha"),
             overrides=overrides,
             sources=sources or (),
             variants=variants or (),
-            seeds=_numbers(seeds),
+            seeds=[int(part) for part in seeds.split(",")],
             epochs=epochs,
             engine=engine,
             out=out,
@@ -135,10 +137,10 @@ def benchmark(
         sys.exit(1)
 
 
-def _places(given: list[str]) -> dict[str, str]:
-    places: dict[str, str] = {}
+def _named_paths(given: list[str]) -> dict[str, str]:
+    paths: dict[str, str] = {}
     for name, _, path in (item.partition("=") for item in given):
-        if name in places:
+        if name in paths:
             raise UsageError(f"--data {name}", "there twice", "give each data set a name of its own")
         if not path:
             raise UsageError(f"--data {name}", "write NAME=PATH, such as SHA=data/ShanghaiTech/part_A")
@@ -146,11 +148,5 @@ def _places(given: list[str]) -> dict[str, str]:
             raise InputError(f"--data {name}", "a + in a name means several data sets together", "choose another")
         if not Path(path).exists():
             raise InputError(f"--data {name}={path}", "no such file or folder")
-        places[name] = path
-    return places
-
-
-def _numbers(text: str) -> list[int]:
-    if not re.fullmatch(r"\d+(,\d+)*", text.replace(" ", "")):
-        raise UsageError(f"--seeds {text}", "write whole numbers with commas between, such as 0,1,2")
-    return [int(part) for part in text.split(",")]
+        paths[name] = path
+    return paths

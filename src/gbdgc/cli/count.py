@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
-from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -113,7 +112,9 @@ def count(
     from gbdgc.counting.video.writing import LONGEST_SECONDS
     from gbdgc.data.images import raise_pillow_limit
 
-    listed = _stdin() if LIST in sources else None
+    if LIST in sources and sys.stdin is None:  # it was closed, and another file may have its descriptor by now
+        raise UsageError("-", "stdin, where the list should be, is closed", "pipe a list into it, or name the sources")
+    listed = os.fdopen(0, "rb", closefd=False) if LIST in sources else None
     work: Iterable[Source] = find_sources(sources, recursive=recursive, listed=listed)
     if listed is None:  # a list on stdin may still be growing
         work = list(work)
@@ -164,13 +165,6 @@ def count(
 def _may_move(work: "Iterable[Source]") -> bool:
     """Return whether there is a video among the sources, or may come to be."""
     return not isinstance(work, list) or any(source.moving for source in work)
-
-
-def _stdin() -> BufferedReader:
-    """Return stdin. If it was closed, another file may have its descriptor by now."""
-    if sys.stdin is None:
-        raise UsageError("-", "stdin, where the list should be, is closed", "pipe a list into it, or name the sources")
-    return os.fdopen(0, "rb", closefd=False)
 
 
 def _count_on_cluster(sources: tuple[str, ...], out: str | None, **options: Any) -> None:

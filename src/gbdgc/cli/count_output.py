@@ -67,15 +67,11 @@ def _printer(format: Format, run: ResultsFolder, *, moving: bool) -> Callable[[R
         """Return the record with the paths of its files as they are found from here."""
         return record | {kind: str(run.folder / record[kind]) for kind in FILES if record[kind]}
 
-    def cells(record: Record) -> str:
-        row = flat(located(record))
-        return csv_line(row[name] for name in run.columns)
-
     if format == "json":
         return lambda record: print(json.dumps(located(record), ensure_ascii=False), flush=True)
     if format == "csv":
         print(csv_line(run.columns), end="", flush=True)
-        return lambda record: print(cells(record), end="", flush=True)
+        return lambda record: print(csv_line(map(flat(located(record)).get, run.columns)), end="", flush=True)
     areas = [name for name in run.columns if name.startswith((ZONE, PER_M2))]
     return _Table(["people", *areas, *(("smoothed", "time") if moving else ())])
 

@@ -250,8 +250,8 @@ def demo(
     from gbdgc.synthetic import SOURCE_DOMAINS, TARGET_DOMAINS, draw_dataset, draw_demo
 
     if empty:
-        places = (*SOURCE_DOMAINS, *TARGET_DOMAINS)
-        draw_dataset(dest, images={"train": images}, domains=places, seed=seed, size=(1024, 768), empty=True)
+        mixed = (*SOURCE_DOMAINS, *TARGET_DOMAINS)
+        draw_dataset(dest, images={"train": images}, domains=mixed, seed=seed, size=(1024, 768), empty=True)
         stdout.print(str(dest), markup=False, soft_wrap=True)
         return
     test = max(images // 5, 1)
@@ -262,21 +262,18 @@ def demo(
 
 
 def _run_folder(command: str, data: Path, out: Path | None) -> Path:
-
-    place = data.resolve()
-    folder = out or new_run_folder(command, (place.name if place.is_dir() else place.stem) or "data")
+    path = data.resolve()
+    folder = out or new_run_folder(command, (path.name if path.is_dir() else path.stem) or "data")
     write_environment(folder)
     return folder
 
 
 def _say_where(sheet: Path, as_json: bool) -> None:
     """Print the last line; where stdout is JSON, which says it too, to stderr."""
-
     (stderr if as_json else stdout).print(f"contact sheet: {sheet}", markup=False, soft_wrap=True)
 
 
 def _report_left_out(problems: Sequence[str]) -> None:
-
     if problems:
         stderr.print(f"left out, {len(problems)}:", *problems, sep="\n  ", markup=False, soft_wrap=True)
 

@@ -43,7 +43,6 @@ class Check(NamedTuple):
 
 def doctor() -> None:
     """Check what works on this machine, and how to fix what does not. Exit code 1 if something essential is missing."""
-
     findings = list(examine())
     table = Table("", "found", "to do", show_header=True, box=None)
     for finding in findings:
@@ -67,14 +66,27 @@ def examine() -> Iterator[Check]:
     torch = _torch()
     yield torch
     if not torch.is_fault:
+        from gbdgc.models.weights import WEIGHTS, cache_path, is_intact
+
         yield _bundled()
-        yield from _weights()
-    yield from _extras()
+        for name in WEIGHTS:
+            what = f"ImageNet weights, {name}"
+            if not cache_path(name).exists():
+                yield Check(what, "not in the cache", f"training fetches them; or now: gbdgc weights fetch {name}")
+            elif not is_intact(name):
+                yield Check(what, "damaged", f"gbdgc weights fetch {name}")
+            else:
+                yield Check(what, "in the cache")
+    for extra, use in EXTRAS.items():
+        versions = {package: runs.package_version(package) for package in packages_of(extra)}
+        found = ", ".join(f"{package} {version or 'not installed'}" for package, version in versions.items())
+        lacks = not versions or None in versions.values()
+        yield Check(f"extra {extra}", found or "not known", f"{use}: {install_advice(extra)}" if lacks else "")
     ready = presets()
     yield Check("presets", ", ".join(ready) or "none", "" if ready else "install the package again", not ready)
-    place = os.environ.get("GBDGC_DATA")
-    advice = "" if place and Path(place).is_dir() else "to train by the presets: the folder that holds ShanghaiTech"
-    yield Check("GBDGC_DATA", place or "not set", advice)
+    folder = os.environ.get("GBDGC_DATA")
+    advice = "" if folder and Path(folder).is_dir() else "to train by the presets: the folder that holds ShanghaiTech"
+    yield Check("GBDGC_DATA", folder or "not set", advice)
 
 
 def _torch() -> Check:
@@ -97,15 +109,6 @@ def _bundled() -> Check:
     return Check("bundled model", str(counter.info.get("name", "there")))
 
 
-def _extras() -> Iterator[Check]:
-
-    for extra, use in EXTRAS.items():
-        versions = {package: runs.package_version(package) for package in packages_of(extra)}
-        found = ", ".join(f"{package} {version or 'not installed'}" for package, version in versions.items())
-        lacks = not versions or None in versions.values()
-        yield Check(f"extra {extra}", found or "not known", f"{use}: {install_advice(extra)}" if lacks else "")
-
-
 def packages_of(extra: str) -> list[str]:
     """Return the packages that an extra brings; none where gbdgc runs without being installed."""
     wanted: list[str] = []
@@ -113,16 +116,3 @@ def packages_of(extra: str) -> list[str]:
         wanted = requires("gbdgc") or []
     matches = (re.match(rf"([\w.-]+).*;.*extra == ['\"]{extra}['\"]", requirement) for requirement in wanted)
     return [match[1] for match in matches if match]
-
-
-def _weights() -> Iterator[Check]:
-    from gbdgc.models.weights import WEIGHTS, cache_path, is_intact
-
-    for name in WEIGHTS:
-        what = f"ImageNet weights, {name}"
-        if not cache_path(name).exists():
-            yield Check(what, "not in the cache", f"training fetches them; or now: gbdgc weights fetch {name}")
-        elif not is_intact(name):
-            yield Check(what, "damaged", f"gbdgc weights fetch {name}")
-        else:
-            yield Check(what, "in the cache")

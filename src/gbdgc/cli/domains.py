@@ -57,7 +57,12 @@ def domains(
 
     from gbdgc.cli.feature_table import read_feature_table
 
-    _check_usage(source, weights, method, mode, out)
+    if method == "random" and mode is not None:
+        raise UsageError(f"--mode {mode}", "random has no modes", "leave it out")
+    if weights is not None and source.is_file():
+        raise UsageError(f"--weights {weights}", "a table of features needs no model", "leave it out")
+    if out is not None and (out / LABELS).exists():
+        raise InputError(f"--out {out}", f"holds {LABELS} already", "choose another folder")
     if source.is_dir():
         ids, features = _describe_pictures(source, weights)
     else:
@@ -89,29 +94,19 @@ def domains(
     stdout.print(f"labels and map: {folder}", markup=False, soft_wrap=True)
 
 
-def _check_usage(source: Path, weights: Path | None, method: str, mode: str | None, out: Path | None) -> None:
-    """Refuse options without effect, and a folder whose labels would be overwritten, before any work is done."""
-
-    if method == "random" and mode is not None:
-        raise UsageError(f"--mode {mode}", "random has no modes", "leave it out")
-    if weights is not None and source.is_file():
-        raise UsageError(f"--weights {weights}", "a table of features needs no model", "leave it out")
-    if out is not None and (out / LABELS).exists():
-        raise InputError(f"--out {out}", f"holds {LABELS} already", "choose another folder")
-
-
 def _describe_pictures(source: Path, weights: Path | None) -> "tuple[list[str], NDArray[np.float32]]":
     """Return the ids of the pictures and the statistics of their features in the encoder of a model."""
     from gbdgc.checkpoint import load_model
     from gbdgc.data import load_dataset
     from gbdgc.data.images import raise_pillow_limit
     from gbdgc.data.loading import descriptor_images
+    from gbdgc.data.transforms import DESCRIBED_SIDE
     from gbdgc.descriptors import describe
 
     raise_pillow_limit()
     network, info, _ = load_model(weights or DEFAULT)
     dataset = load_dataset(source)
-    images = descriptor_images(dataset, size=info.get("descriptor_size", 224), batch_size=8)
+    images = descriptor_images(dataset, size=info.get("descriptor_size", DESCRIBED_SIDE), batch_size=8)
     return describe(network, track(images, "describing", total=-(-len(dataset) // 8), unit="batches"))
 
 

@@ -63,7 +63,11 @@ def export(
             calibration = drawn_scenes() if int8 else []
             check = drawn_scenes(DRAWN_CHECKED, first=len(calibration))
         else:
-            calibration, check = _pictures(calibrate)
+            chosen = read_some(calibrate, _CALIBRATION_IMAGES + _CHECK_IMAGES)
+            # Those to check on are others, unless there are few.
+            few = len(chosen) < 6
+            calibration = [image for index, image in enumerate(chosen) if few or index % 3]
+            check = chosen if few else chosen[::3]
     with folder_beside(out) as folder:
         made = folder / out.name
         with stderr.status(f"exporting for {to}"):
@@ -84,14 +88,6 @@ def export(
         for part in sorted(folder.iterdir(), key=lambda part: part.suffix == ".xml"):
             part.replace(out.with_suffix(part.suffix))
     stdout.print(f"model: {out}", soft_wrap=True, markup=False)
-
-
-def _pictures(folder: Path) -> "tuple[list[RGB], list[RGB]]":
-    """Return pictures to calibrate on and others to check on; the same ones where there are few."""
-    chosen = read_some(folder, _CALIBRATION_IMAGES + _CHECK_IMAGES)
-    if len(chosen) < 6:
-        return chosen, chosen
-    return [image for place, image in enumerate(chosen) if place % 3], chosen[::3]
 
 
 def read_some(folder: Path, count: int) -> "list[RGB]":

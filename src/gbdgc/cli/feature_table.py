@@ -72,7 +72,11 @@ def _read_numpy(path: Path) -> FeatureTable:
 
 def _read_csv(path: Path) -> FeatureTable:
     """A header, then one row per sample; the first column is an id too if it does not hold numbers."""
-    header, rows = _split_csv(path)
+    advice = "save it again as CSV in UTF-8"
+    with as_input_error((UnicodeDecodeError, csv.Error), path, "not a table in UTF-8 ({error})", advice):
+        text = path.read_text(encoding="utf-8-sig").lstrip("\n")
+        separator = max(",;\t", key=text.partition("\n")[0].count)
+        header, *rows = [line for line in csv.reader(StringIO(text), delimiter=separator) if line] or [[]]
     if not rows:
         raise InputError(path, "no rows below the header", "give a header line, then one line per sample")
     if all(map(is_number, header)):
@@ -84,19 +88,9 @@ def _read_csv(path: Path) -> FeatureTable:
     features = np.empty((len(rows), len(columns)))
     for number, row in enumerate(rows):
         if len(row) != len(header):
-            raise InputError(path, f"row {number} has {len(row)} cells under {len(header)} columns", "mend that row")
+            raise InputError(path, f"row {number} has {len(row)} cells under {len(header)} columns", "fix that row")
         features[number] = _numbers([row[index] for index in columns], names, path, number)
     return FeatureTable([row[identity[0]] for row in rows], features) if identity else _numbered(features)
-
-
-def _split_csv(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows that are not blank, parted by commas, semicolons or tabs as the header is."""
-    advice = "save it again as CSV in UTF-8"
-    with as_input_error((UnicodeDecodeError, csv.Error), path, "not a table in UTF-8 ({error})", advice):
-        text = path.read_text(encoding="utf-8-sig").lstrip("\n")
-        separator = max(",;\t", key=text.partition("\n")[0].count)
-        header, *rows = [line for line in csv.reader(StringIO(text), delimiter=separator) if line] or [[]]
-    return header, rows
 
 
 def _numbers(cells: Sequence[str], columns: Sequence[str], path: Path, row: int) -> NDArray[np.float64]:

@@ -10,7 +10,6 @@ from gbdgc.shipped import shipped_models
 
 def models() -> None:
     """List the models that come with the package: the network, the training data and the errors of each."""
-
     from gbdgc.checkpoint import read
 
     table = Table("name", box=SIMPLE)
@@ -20,7 +19,7 @@ def models() -> None:
         _, info = read(path)
         kind = ", ".join(filter(None, (info["build"]["backbone"], info.get("method"))))
         network = f"{kind}\n{path.stat().st_size / 1e6:.1f} MB"
-        source = "\n".join(place.rsplit("/", 1)[-1] for place in info.get("source", ["not recorded"]))
+        source = "\n".join(path.rsplit("/", 1)[-1] for path in info.get("source", ["not recorded"]))
         errors = [f"{data} {errors['mae']:.1f}" for data, errors in info.get("errors", {}).items()]
         known = info.get("calibration")
         calibration = f"{known['coverage']:.0%}\n{known['images']} pictures" if known else "none"

@@ -1,11 +1,10 @@
 """`gbdgc tune`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
-from rich.table import Table
 
 from gbdgc.cli.evaluate import HEADINGS, estimate_cells, table_of_numbers
 from gbdgc.cli.options import ReadAs
@@ -46,8 +45,14 @@ def tune(
 
     keep_freed_memory()
     done = run_tuning(data, start, format=read_as, split=split, steps=steps, seed=seed, out=out)
-    stdout.print(_table(done.summary))
-    before, after = (done.summary["errors"][way]["mae"]["value"] for way in (START, done.chosen))
+    summary = done.summary
+    title = f"{summary['pictures']} pictures, each counted by a model that was not fitted to it"
+    table = table_of_numbers(title, "fitted", *HEADINGS.values())
+    for way, errors in summary["errors"].items():
+        mark = "[bold]" if way == summary["chosen"] else ""
+        table.add_row(f"{mark}{way}", *estimate_cells(errors))
+    stdout.print(table)
+    before, after = (summary["errors"][way]["mae"]["value"] for way in (START, done.chosen))
     if done.model is None:
         stdout.print(f"nothing is surely better than {start} as it is: keep it; no model was written", markup=False)
         next_step = "more labelled pictures may help"
@@ -59,14 +64,3 @@ def tune(
     stdout.print(f"next: {next_step}", soft_wrap=True, markup=False)
     if done.doubt is not None:
         stdout.print(f"doubt: {done.doubt}", soft_wrap=True, markup=False)
-
-
-def _table(summary: dict[str, Any]) -> Table:
-    """Return the errors before and after, each with its interval, of pictures that were left out."""
-
-    title = f"{summary['pictures']} pictures, each counted by a model that was not fitted to it"
-    table = table_of_numbers(title, "fitted", *HEADINGS.values())
-    for way, errors in summary["errors"].items():
-        mark = "[bold]" if way == summary["chosen"] else ""
-        table.add_row(f"{mark}{way}", *estimate_cells(errors))
-    return table

@@ -8,7 +8,7 @@ from gbdgc import __version__
 from gbdgc.benchmark import Settings
 from gbdgc.benchmark.declaration import Cell
 from gbdgc.benchmark.runner import Task, finished_cell, plan_benchmark, run_cell
-from gbdgc.cluster.session import LOCAL, check_version, connected, say_what_is_waited_for
+from gbdgc.cluster.session import LOCAL, check_version, connected, warn_if_no_node_fits
 from gbdgc.progress import progress_bar, stderr
 
 _RETRIES = 3  # how many times a cell is resumed from its last checkpoint whose worker or node was lost
@@ -36,7 +36,7 @@ def benchmark_on_cluster(
             trainings[task.run_folder].append(task)
     if trainings:
         with connected(cluster) as ray, progress_bar("cells") as bar:
-            say_what_is_waited_for(ray, cores=cores, gpus=gpus)
+            warn_if_no_node_fits(ray, cores=cores, gpus=gpus)
             remote = ray.remote(num_cpus=cores, num_gpus=gpus, max_retries=_RETRIES)(_run_cells)
             waiting = {remote.remote(cells, cores, __version__): cells for cells in trainings.values()}
             shown = bar.add_task(name, total=len(tasks), completed=len(tasks) - sum(map(len, waiting.values())))

@@ -4,7 +4,6 @@ Ray Data hands parts of the list to workers. A worker counts its part and writes
 under a name that follows from the list; so a part that is done twice, because its node was lost, is there once.
 """
 
-import hashlib
 import json
 import logging
 import os
@@ -12,22 +11,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from gbdgc import __version__
 from gbdgc.cluster.parts import ITEMS, Item, Part, left_to_count
-from gbdgc.cluster.session import LOCAL, check_version, connected, say_what_is_waited_for
-from gbdgc.cluster.storage import Place, find_files, is_video_file, locate
+from gbdgc.cluster.session import LOCAL, check_version, connected, warn_if_no_node_fits
+from gbdgc.cluster.storage import Place, find_files, locate
 from gbdgc.counting import Counter, Failure, Result, Source, Zone, count_sources, find_sources
 from gbdgc.counting.sinks import count_columns, flat
+from gbdgc.counting.sources import is_film
 from gbdgc.counting.video import public_name
 from gbdgc.counting.video.opening import STREAMS, load_av
 from gbdgc.counting.video.reading import duration
 from gbdgc.data.images import MAX_PIXELS, raise_pillow_limit
 from gbdgc.data.prefetch import prefetch
 from gbdgc.errors import InputError, as_input_error
+from gbdgc.files import AnyPath, file_digest
 from gbdgc.progress import progress_bar
 from gbdgc.shipped import find_model
 
@@ -42,7 +43,7 @@ _TEXTS = frozenset({"source", "clock", "warnings", "overlay", "density"})
 
 
 @dataclass(frozen=True)
-class _Job:
+class _WorkerSettings:
     """The settings that a worker needs besides its part."""
 
     out: str
@@ -75,11 +76,11 @@ class ClusterSummary:
 
 
 def count_on_cluster(
-    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    out: str | os.PathLike[str],
+    sources: AnyPath | Iterable[AnyPath],
+    out: AnyPath,
     *,
     cluster: str = LOCAL,
-    weights: str | os.PathLike[str] | None = None,
+    weights: AnyPath | None = None,
     engine: str | None = None,
     device: str | None = None,
     threads: int = 1,
@@ -121,7 +122,7 @@ def count_on_cluster(
     # Loaded here once, so that a wrong path or engine is known before anything is started.
     counter = _load(str(path), engine, device, threads, tile, max_pixels)
     where, name = address if "://" in address else place.path, counter.engine.name
-    job = _Job(where, str(path), name, device, threads, counter.tile, max_pixels, tuple(zones), every)
+    job = _WorkerSettings(where, str(path), name, device, threads, counter.tile, max_pixels, tuple(zones), every)
     _claim(place, job, stretch)
     items = list(dict.fromkeys(_find([os.fspath(each) for each in given], recursive, stretch)))
     if not items or all(item.problem for item in items):
@@ -132,7 +133,7 @@ def count_on_cluster(
     if parts:
         cores = None if workers is None else workers * threads
         with connected(cluster, cores=cores) as ray, progress_bar() as bar:
-            say_what_is_waited_for(ray, cores=threads, gpus=gpus)
+            warn_if_no_node_fits(ray, cores=threads, gpus=gpus)
             task = bar.add_task("counting", total=len(items), completed=len(items) - left)
             for done in _run(parts, job, workers, gpus):
                 counted, failed = counted + done["counted"], failed + done["failed"]
@@ -140,7 +141,7 @@ def count_on_cluster(
     return ClusterSummary(job.out, counted, failed, len(parts), len(items) - left)
 
 
-def _run(parts: Sequence[Part], job: _Job, workers: int | None, gpus: float) -> Iterator[dict[str, int]]:
+def _run(parts: Sequence[Part], job: _WorkerSettings, workers: int | None, gpus: float) -> Iterator[dict[str, int]]:
     """Hand the parts to workers, and yield what came of each as it is done."""
     import ray.data
 
@@ -164,7 +165,7 @@ def _run(parts: Sequence[Part], job: _Job, workers: int | None, gpus: float) -> 
         raise error.cause from error  # as on one machine: an InputError stays one
 
 
-def _count_part(row: dict[str, Any], job: _Job) -> dict[str, int]:
+def _count_part(row: dict[str, Any], job: _WorkerSettings) -> dict[str, int]:
     """Count a part and write it, in a worker."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -191,7 +192,7 @@ def _load(
     return Counter.load(weights, engine=engine, device=device, threads=threads, max_pixels=max_pixels, **options)
 
 
-def _count_items(counter: Counter, items: Sequence[Item], job: _Job) -> Iterator[dict[str, Any]]:
+def _count_items(counter: Counter, items: Sequence[Item], job: _WorkerSettings) -> Iterator[dict[str, Any]]:
     """Yield a row for each picture and for each frame of a video."""
     columns = (*count_columns(job.zones), "error")
     blank = dict.fromkeys(columns)
@@ -216,7 +217,7 @@ def _fetch(item: Item) -> bytes | Source:
         return Source(item.source, problem=InputError(item.source, f"cannot be read ({error})"))
 
 
-def _count_stretch(counter: Counter, item: Item, job: _Job) -> Iterator[Result | Failure]:
+def _count_stretch(counter: Counter, item: Item, job: _WorkerSettings) -> Iterator[Result | Failure]:
     """Count the frames of a stretch of video; one behind a URI is copied to this machine first."""
     place = locate(item.address)
     options: dict[str, Any] = {"zones": job.zones, "every": job.every, "start": item.start, "seconds": item.end}
@@ -270,7 +271,7 @@ def _find(arguments: Iterable[str], recursive: bool, stretch: float) -> Iterator
 
 def _items(source: str, address: str, stretch: float) -> Iterator[Item]:
     """Yield a picture, or the stretches of a video; the last has no end, as a file may be longer than it says."""
-    if not is_video_file(address):
+    if not is_film(PurePosixPath(address.partition("?")[0] if "://" in address else address)):
         yield Item(source, address)
         return
     place = locate(address)
@@ -284,11 +285,17 @@ def _items(source: str, address: str, stretch: float) -> Iterator[Item]:
     yield from (Item(source, address, True, start, end) for start, end in zip(starts, [*starts[1:], None], strict=True))
 
 
-def _claim(place: Place, job: _Job, stretch: float) -> None:
+def _claim(place: Place, job: _WorkerSettings, stretch: float) -> None:
     """Write what the table is made with, or refuse to add to one that was made with something else."""
     zones = {zone.name: zone.settings() for zone in job.zones}
     settings = {"engine": job.engine, "tile": job.tile, "zones": zones, "every": job.every, "stretch": stretch}
-    settings = json.loads(json.dumps(settings | {"weights": _digest(Path(job.weights))}))
+    model = Path(job.weights)
+    if model.is_dir():
+        from gbdgc.checkpoint import model_file
+
+        model = model_file(model)
+    # By its content, as nodes may have it in different places.
+    settings = json.loads(json.dumps(settings | {"weights": file_digest(model)}))
     names = place.names()
     if JOB in names:
         damaged = (OSError, ValueError, RecursionError)
@@ -302,12 +309,3 @@ def _claim(place: Place, job: _Job, stretch: float) -> None:
         raise InputError(job.out, "there is something else in this folder", "choose another")
     else:
         (place / JOB).write(json.dumps(settings, indent=2).encode())
-
-
-def _digest(path: Path) -> str:
-    """Return what tells a model from others: by its content, as nodes may have it in different places."""
-    if path.is_dir():
-        from gbdgc.checkpoint import model_file
-
-        path = model_file(path)
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -71,14 +71,14 @@ def left_to_count(items: Sequence[Item], out: Place, size: int) -> list[Part]:
     there = {name for name in out.names() if name.startswith("part-") and name.endswith(SUFFIX)}
     with ThreadPoolExecutor(_READ_AT_ONCE) as pool:  # each waits for the network, where they lie there
         covered = {key for keys in pool.map(_covered, (out / name for name in sorted(there))) for key in keys}
-    parts = list(_divide(items, size))
+    parts = list(_grouped(items, size))
     if not there <= {part.file for part in parts}:
-        parts = list(_divide((item for item in items if item.key not in covered), size))
+        parts = list(_grouped((item for item in items if item.key not in covered), size))
     return [part for part in parts if part.file not in there]
 
 
-def _divide(items: Iterable[Item], size: int) -> Iterator[Part]:
-    """Cut a list into parts; a stretch of video is one of its own, as it takes as long as many pictures."""
+def _grouped(items: Iterable[Item], size: int) -> Iterator[Part]:
+    """Group items into parts; a stretch of video is one of its own, as it takes as long as many pictures."""
     items = list(items)
     pictures = (item for item in items if not item.moving)
     while some := tuple(islice(pictures, size)):

@@ -47,7 +47,7 @@ def connected(address: str = LOCAL, *, cores: int | None = None) -> Iterator[Mod
         ray.shutdown()
 
 
-def say_what_is_waited_for(ray: ModuleType, *, cores: int, gpus: float) -> None:
+def warn_if_no_node_fits(ray: ModuleType, *, cores: int, gpus: float) -> None:
     """Tell the user if no node has what one task needs: Ray waits for such a node, as a cluster may grow."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(node.get("CPU", 0) >= cores and node.get("GPU", 0) >= gpus for node in nodes):

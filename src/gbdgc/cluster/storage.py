@@ -5,8 +5,7 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-from gbdgc.counting.video.opening import VIDEO_SUFFIXES
-from gbdgc.data.images import IMAGE_SUFFIXES
+from gbdgc.counting.sources import is_countable
 from gbdgc.errors import InputError, as_input_error, install_advice
 from gbdgc.files import atomic_write, natural_order
 
@@ -74,18 +73,9 @@ def find_files(address: str, *, recursive: bool = False) -> Iterator[str]:
         if found.type == FileType.NotFound:
             raise InputError(base, "no such file or folder")
         below = place.system.get_file_info(FileSelector(place.path, recursive=recursive))
-    paths = [each.path for each in below if each.type == FileType.File and _is_countable(each.path)]
+    files = [each for each in below if each.type == FileType.File and not each.base_name.startswith(".")]
+    paths = [each.path for each in files if is_countable(PurePosixPath(each.path))]
     if not paths:
         raise InputError(base, "no pictures or videos in it", "" if recursive else "look into its folders (recursive)")
     for path in sorted(paths, key=natural_order):
         yield f"{base.rstrip('/')}/{path.removeprefix(place.path).lstrip('/')}{mark}{query}"
-
-
-def is_video_file(address: str) -> bool:
-    """Whether a file is a video by its suffix."""
-    return PurePosixPath(address.partition("?")[0] if "://" in address else address).suffix.lower() in VIDEO_SUFFIXES
-
-
-def _is_countable(path: str) -> bool:
-    name = PurePosixPath(path)
-    return not name.name.startswith(".") and name.suffix.lower() in IMAGE_SUFFIXES | VIDEO_SUFFIXES

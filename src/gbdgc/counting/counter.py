@@ -17,8 +17,9 @@ from gbdgc.counting.result import Result
 from gbdgc.counting.sources import Picture, Source
 from gbdgc.counting.trust import FAR, Trust
 from gbdgc.data.images import MAX_PIXELS, RGB
-from gbdgc.data.transforms import limit_side, resized
+from gbdgc.data.transforms import DESCRIBED_SIDE, limit_side, resized
 from gbdgc.errors import InputError, about
+from gbdgc.files import AnyPath
 from gbdgc.shipped import find_model
 
 _FINE_PIXELS = 16_000_000
@@ -56,7 +57,7 @@ class Counter:
     conformal: Conformal | None = None
     max_side: int | None = None
     test_scale: float = 1.0
-    descriptor_size: int = 224
+    descriptor_size: int = DESCRIBED_SIDE
     tile: int = tiling.TILE
     batch: int = 1
     max_pixels: int = MAX_PIXELS
@@ -80,7 +81,7 @@ class Counter:
     @classmethod
     def load(
         cls,
-        path: str | os.PathLike[str] | None = None,
+        path: AnyPath | None = None,
         *,
         engine: str | None = None,
         int8: bool = False,

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from gbdgc.data.parallel import usable_cores
 from gbdgc.errors import InputError, as_input_error, install_advice
 
 if TYPE_CHECKING:
@@ -134,10 +135,25 @@ class TorchEngine:
                 torch.set_num_threads(before)
 
 
-class OnnxEngine:
+class _ExportedEngine:
+    """What engines of exported files share: one output of the graph is the density, the other the statistics."""
+
+    batch = 1
+    run: Callable[[str, NDArray[np.float32]], NDArray[np.float32]]
+
+    def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return people per pixel (B, 1, H, W)."""
+        return self.run(DENSITY, np.ascontiguousarray(images_B3HW))
+
+    def describe(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the channel statistics of the encoder's levels."""
+        return self.run(STATISTICS, np.ascontiguousarray(images_B3HW))
+
+
+class OnnxEngine(_ExportedEngine):
     """An exported .onnx file in onnxruntime."""
 
-    name, batch = "onnx", 1
+    name = "onnx"
 
     def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
         runtime = require("onnxruntime", "onnx")
@@ -152,22 +168,15 @@ class OnnxEngine:
             self.session = runtime.InferenceSession(str(path), options, providers=[provider])
             self.description = unpack(self.session.get_modelmeta().custom_metadata_map[DESCRIPTION_KEY])
 
-    def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return people per pixel (B, 1, H, W)."""
-        return self._run(DENSITY, images_B3HW)
-
-    def describe(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the channel statistics of the encoder's levels."""
-        return self._run(STATISTICS, images_B3HW)
-
-    def _run(self, output: str, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.asarray(self.session.run([output], {INPUT: np.ascontiguousarray(images_B3HW)})[0])
+    def run(self, output: str, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return one output of the graph."""
+        return np.asarray(self.session.run([output], {INPUT: images_B3HW})[0])
 
 
-class OpenVinoEngine:
+class OpenVinoEngine(_ExportedEngine):
     """An exported .xml and .bin pair in OpenVINO."""
 
-    name, batch = "openvino", 1
+    name = "openvino"
 
     def __init__(self, path: Path, *, device: str | None = None, threads: int | None = None) -> None:
         openvino = require("openvino", "openvino")
@@ -184,18 +193,11 @@ class OpenVinoEngine:
             self.description = unpack(model.get_rt_info(DESCRIPTION_KEY).astype(str))
             self.model = core.compile_model(model, place, options)
 
-    def __call__(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return people per pixel (B, 1, H, W)."""
-        return self._run(DENSITY, images_B3HW)
-
-    def describe(self, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the channel statistics of the encoder's levels."""
-        return self._run(STATISTICS, images_B3HW)
-
-    def _run(self, output: str, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+    def run(self, output: str, images_B3HW: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return one output of the graph."""
         # A request of its own: callers in several threads must not write into each other's tensors.
         request = self.model.create_infer_request()
-        return np.array(request.infer([np.ascontiguousarray(images_B3HW)], share_inputs=True)[output])
+        return np.array(request.infer([images_B3HW], share_inputs=True)[output])
 
 
 ENGINES: dict[str, Callable[..., Engine]] = {"torch": TorchEngine.load, "onnx": OnnxEngine, "openvino": OpenVinoEngine}
@@ -207,7 +209,7 @@ EXPORT_SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
 
 def _cores_allowed() -> int:
     """Return how many cores this process is held to; 0 for no limit. Runtimes ask for all, and their threads wait."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    allowed = usable_cores()
     return allowed if allowed < (os.cpu_count() or 1) else 0
 
 

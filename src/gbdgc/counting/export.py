@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gbdgc.checkpoint import load_model, model_file
 from gbdgc.counting.counter import Counter
-from gbdgc.counting.engines import EXPORT_SUFFIXES, Engine, TorchEngine, exported_for, pack, seal_holds
+from gbdgc.counting.engines import EXPORT_SUFFIXES, TorchEngine, exported_for, pack, seal_holds
 from gbdgc.counting.graph import WRITERS, scale_density, write_graph
 from gbdgc.counting.rounding import in_8_bits
 from gbdgc.counting.tiling import TILE, count_cells, stack
@@ -21,7 +21,6 @@ from gbdgc.data.images import RGB
 from gbdgc.data.transforms import limit_side
 from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import file_digest, folder_beside
-from gbdgc.models import Network
 from gbdgc.models.weights import cache_folder
 
 _FORMAT = 4
@@ -71,15 +70,10 @@ def export(weights: str | Path, out: Path, *, calibration: Sequence[RGB] | None 
             graph = in_8_bits(graph, inputs)
             # What drift is left is nearly one factor for all pictures. The head, which stays in 32 bits, takes it back.
             write(graph, trial := folder / f"trial{out.suffix}", description)
-            scale_density(graph, 1 / _gain(network, Counter.load(trial).engine, inputs))
+            engines = (Counter.load(trial).engine, TorchEngine(network, device="cpu"))
+            rounded, exact = (sum(float(run(images).sum(dtype=np.float64)) for images in inputs) for run in engines)
+            scale_density(graph, exact / rounded if rounded > 0 and exact > 0 else 1.0)
         write(graph, out, description)
-
-
-def _gain(network: Network, exported: Engine, inputs: Sequence[NDArray[np.float32]]) -> float:
-    """Return how many people an exported model counts for each one that torch does."""
-    engines = (exported, TorchEngine(network, device="cpu"))
-    small, plain = (sum(float(engine(images).sum(dtype=np.float64)) for images in inputs) for engine in engines)
-    return small / plain if small > 0 and plain > 0 else 1.0
 
 
 def export_to_cache(weights: Path, engine: str, *, int8: bool = False) -> Path:
@@ -101,7 +95,7 @@ def export_to_cache(weights: Path, engine: str, *, int8: bool = False) -> Path:
         ):
             _delete(path)
             reason = f"in 8 bits its counts of drawn scenes drift by {drift.relative:.1%}, over {MAX_DRIFT:.0%}"
-            advice = "export it with pictures like those to be counted: gbdgc export --int8 --calibrate DIR"
+            advice = "export it with calibration pictures like those to be counted"
             raise InputError(str(weights), reason, advice)
         # Only the newest exports are kept; older ones are recreated when needed.
         exports = [each for each in path.parent.iterdir() if exported_for(each)]

@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from gbdgc.counting.conformal import range_text
 from gbdgc.counting.ground import crowding
 from gbdgc.counting.tiling import sum_cells
+from gbdgc.data.images import scaled_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -195,7 +196,7 @@ def _picture(result: "Result", min_side: int) -> Image.Image:
     """Return the image at the size to be shown, or a dark ground where it was not kept."""
     longest = max(result.width, result.height)
     scale = min(max(longest, min_side), MAX_SIDE) / longest
-    size = max(1, round(result.width * scale)), max(1, round(result.height * scale))
+    size = scaled_size(result.width, result.height, scale)
     if result.image is None:
         return Image.new("RGB", size, _GROUND)
     return Image.fromarray(result.image).resize(size, Image.Resampling.BICUBIC, reducing_gap=2.0)

@@ -1,7 +1,6 @@
 """Result: one counted image. Holds the density at a stride, so that very large pictures fit in memory."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -20,7 +19,7 @@ from gbdgc.counting.tiling import sum_cells
 from gbdgc.counting.zones import Corners, Zone, check_polygon, ground_inside, people_inside, without_people_inside
 from gbdgc.data.images import jpeg_address
 from gbdgc.errors import InputError, about
-from gbdgc.files import atomic_write
+from gbdgc.files import AnyPath, atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -190,7 +189,7 @@ class Result:
         """Draw the overlay with a colour bar into matplotlib axes, by default new ones, and return them."""
         return plot_overlay(self, ax, alpha, points=points)
 
-    def save(self, path: str | os.PathLike[str], alpha: float = 0.6, *, points: bool = False) -> Path:
+    def save(self, path: AnyPath, alpha: float = 0.6, *, points: bool = False) -> Path:
         """Write the result; what is written goes by the suffix. Returns the path.
 
         ``.png .jpg .webp``: the annotated overlay, with a dot at each head for ``points``. ``.npy``: the full-size

@@ -103,7 +103,10 @@ def correct_biases(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
     for node in kernels:
         signal, kernel, *bias = node.input
         weight = arrays[kernel].astype(np.float64)
-        on_grid = _round(weight)
+        # Whole multiples of a step per output channel, as the converter will have them.
+        largest_O = np.abs(weight).max(axis=(1, 2, 3), keepdims=True)
+        step_O = np.where(largest_O > 0, largest_O, 1) / _LARGEST
+        on_grid = np.round(weight / step_O) * step_O
         error_OI = (on_grid - weight).sum(axis=(2, 3))
         # A depthwise kernel has one input channel for each output channel.
         shift_O = error_OI[:, 0] * means[signal] if error_OI.shape[1] == 1 else error_OI @ means[signal]
@@ -119,13 +122,6 @@ def correct_biases(graph: Path, inputs: Sequence[NDArray[np.float32]]) -> Path:
     corrected = graph.with_name(f"corrected-{graph.name}")
     onnx.save(model, corrected)
     return corrected
-
-
-def _round(weight_OIHW: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weights as whole multiples of a step per output channel, as the converter will."""
-    largest_O = np.abs(weight_OIHW).max(axis=(1, 2, 3), keepdims=True)
-    step_O = np.where(largest_O > 0, largest_O, 1) / _LARGEST
-    return np.round(weight_OIHW / step_O) * step_O
 
 
 def _channel_means(

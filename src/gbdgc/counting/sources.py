@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from io import BufferedReader
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,14 @@ from PIL import Image, ImageOps
 from gbdgc.counting.video.opening import VIDEO_SUFFIXES, is_video, public_name
 from gbdgc.data.images import IMAGE_SUFFIXES, RGB, read_image, to_array, to_rgb
 from gbdgc.errors import InputError, as_input_error
-from gbdgc.files import natural_order
+from gbdgc.files import AnyPath, natural_order
 
-Picture = str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]
+Picture = AnyPath | bytes | Image.Image | NDArray[np.uint8]
 """A picture to count: a path, an encoded file's bytes, a PIL image, an RGB or grey array of eight bits."""
 
 LIST = "-"
 """The argument that stands for a list of further ones."""
 
-_SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
 _CHUNK = 65536
 
 
@@ -90,13 +89,17 @@ def _expand(argument: str, recursive: bool) -> Iterator[Source]:
     elif path.is_dir():
         yield from _in_folder(path, recursive)
     elif os.path.lexists(argument):
-        yield Source(argument, moving=path.is_char_device() or _is_film(path))
+        yield Source(argument, moving=path.is_char_device() or is_film(path))
     elif glob.has_magic(argument):
         yield from _matching(argument, recursive)
-    elif is_video(argument) and not _is_film(path):
+    elif is_video(argument) and not is_film(path):
         yield Source(argument, moving=True)
     else:
-        raise InputError(argument, "no such file or folder", _did_you_mean(path))
+        near: list[str] = []
+        with suppress(OSError):
+            near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1)
+        advice = f"did you mean {path.with_name(near[0])}?" if near else ""
+        raise InputError(argument, "no such file or folder", advice)
 
 
 def _in_folder(folder: Path, recursive: bool) -> Iterator[Source]:
@@ -107,9 +110,9 @@ def _in_folder(folder: Path, recursive: bool) -> Iterator[Source]:
         folders[:] = sorted((name for name in folders if recursive and not name.startswith(".")), key=natural_order)
         for name in sorted(files, key=natural_order):
             # Hidden ones are not pictures: macOS keeps a "._street.jpg" beside each street.jpg on foreign disks.
-            if not name.startswith(".") and _is_countable(Path(name)):
+            if is_countable(path := Path(parent, name)) and not name.startswith("."):
                 found += 1
-                yield Source(str(Path(parent, name)), _is_film(Path(name)))
+                yield Source(str(path), is_film(path))
     if unreadable:
         reason = f"cannot be read ({unreadable[0].strerror})"
         raise InputError(unreadable[0].filename, reason, "check who may read it")
@@ -123,8 +126,8 @@ def _matching(pattern: str, recursive: bool) -> Iterator[Source]:
     """Yield the pictures and videos that match; where only folders do, those in them."""
     names = glob.iglob(pattern, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
     matches = [Path(name) for name in sorted(names, key=natural_order)]
-    files = [path for path in matches if _is_countable(path) and not path.is_dir()]
-    yield from (Source(str(path), _is_film(path)) for path in files)
+    files = [path for path in matches if is_countable(path) and not path.is_dir()]
+    yield from (Source(str(path), is_film(path)) for path in files)
     if not files:
         folders = [path for path in matches if path.is_dir()]
         if not folders:
@@ -148,20 +151,14 @@ def _entry(raw: bytes, end: bytes) -> str:
     return os.fsdecode(raw if end == b"\0" else raw.rstrip(b"\r"))
 
 
-def _is_film(path: Path) -> bool:
+def is_film(path: PurePath) -> bool:
+    """Return whether a file is a video by its suffix."""
     return path.suffix.lower() in VIDEO_SUFFIXES
 
 
-def _is_countable(path: Path) -> bool:
-    return path.suffix.lower() in _SUFFIXES
-
-
-def _did_you_mean(path: Path) -> str:
-    """Suggest an existing name that is similar."""
-    near: list[str] = []
-    with suppress(OSError):
-        near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1)
-    return f"did you mean {path.with_name(near[0])}?" if near else ""
+def is_countable(path: PurePath) -> bool:
+    """Return whether a file is a picture or a video by its suffix."""
+    return path.suffix.lower() in IMAGE_SUFFIXES | VIDEO_SUFFIXES
 
 
 def open_picture(picture: Picture, *, max_pixels: int) -> RGB:

@@ -102,8 +102,9 @@ def sum_cells(density: NDArray[np.float32], step: int) -> NDArray[np.float32]:
 def stack(images: Sequence[RGB]) -> NDArray[np.float32]:
     """Return pictures of one size normalised, as (B, 3, H, W) with sides filled up to multiples of 16.
 
-    They are filled with zeros, the mean colour, as `Network.count_map` does. The values lie in memory pixel by pixel:
-    torch's ``channels_last``.
+    They are filled with zeros, the mean colour, at the right and at the bottom: convolutions see the same around an
+    image, in training too, so heads at the edge keep their whole weight within it. Repeating the edge's pixels would
+    draw people on into the margin that is cut. The values lie in memory pixel by pixel: torch's ``channels_last``.
     """
     height, width = images[0].shape[:2]
     batch = np.zeros((len(images), height + -height % STRIDE, width + -width % STRIDE, 3), dtype=np.float32)

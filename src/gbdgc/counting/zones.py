@@ -1,7 +1,6 @@
 """Zones: named polygons, read from JSON, and the exact number of people inside."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gbdgc.counting.ground import check_ground, square_metres
 from gbdgc.errors import InputError, about, as_input_error
+from gbdgc.files import AnyPath
 
 Corners = NDArray[np.float64]
 """A polygon as (n, 2): x to the right and y down, in pixels; (0, 0) is the picture's upper left corner."""
@@ -55,7 +55,7 @@ class Zone:
         return np.array(self.corners) * ((width, height) if self.relative else (1, 1))
 
 
-def load_zones(path: str | os.PathLike[str], *, relative: bool = False) -> tuple[Zone, ...]:
+def load_zones(path: AnyPath, *, relative: bool = False) -> tuple[Zone, ...]:
     """Read zones from a JSON file.
 
     Parameters

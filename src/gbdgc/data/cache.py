@@ -61,5 +61,5 @@ class ImageCache:
         height, width = image.shape[:2]
         if (width, height) != (sample.width, sample.height):
             reason = f"{width} x {height} pixels, but its sample {sample.id} says {sample.width} x {sample.height}"
-            raise InputError(sample.image, reason, "if the picture was changed, load the data set anew")
+            raise InputError(sample.image, reason, "if the picture was changed, load the data set again")
         return limit_side(image, self.max_side)

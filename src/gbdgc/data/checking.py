@@ -24,7 +24,7 @@ class Kind:
 
 
 KINDS = {
-    "unread": Kind("labels or picture that cannot be read", "mend or remove these files; a reader leaves them out"),
+    "unread": Kind("labels or picture that cannot be read", "fix or remove these files; a reader leaves them out"),
     "undecodable": Kind("picture that does not decode", "copy it again from where it came"),
     "not_finite": Kind("point that is NaN or infinite", "label the picture again"),
     "rotation": Kind("labels made before the EXIF rotation", "turn the points as the EXIF data turn the picture"),

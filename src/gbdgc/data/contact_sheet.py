@@ -1,6 +1,5 @@
 """Contact sheets: many thumbnails with their heads on one self-contained HTML page."""
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from jinja2 import Environment
 
-from gbdgc.data.images import MAX_PIXELS, read_image, thumbnail_address
+from gbdgc.data.images import MAX_PIXELS, read_image, scaled_size, thumbnail_address
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.sample import Points, Sample
 from gbdgc.data.statistics import Bin
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import AnyPath, atomic_write
 from gbdgc.progress import track
 
 _HEIGHT, _MAX_WIDTH = 200, 400
@@ -60,7 +59,7 @@ class _Thumbnail:
 
 
 def write_contact_sheet(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     title: str,
     facts: Mapping[str, str],
     sections: Sequence[Section],
@@ -84,7 +83,7 @@ def write_contact_sheet(
 def _draw(sample: Sample, max_pixels: int) -> tuple[str, _Thumbnail]:
     """Return the sample's id and thumbnail."""
     scale = min(_HEIGHT / sample.height, _MAX_WIDTH / sample.width)
-    width, height = (max(round(side * scale), 1) for side in (sample.width, sample.height))
+    width, height = scaled_size(sample.width, sample.height, scale)
     address = ""
     with suppress(InputError):
         # Twice the pixels that it takes on the page, for sharp screens, but never more than there are.

@@ -5,7 +5,6 @@ missing there, or was made from another file or with other settings; so an inter
 again. The manifest is written only when everything is done.
 """
 
-import os
 import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -18,14 +17,14 @@ import numpy as np
 from PIL import Image
 
 from gbdgc.data.formats.entry import beneath
-from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, image_orientation, read_image
+from gbdgc.data.images import IMAGE_SUFFIXES, MAX_PIXELS, image_orientation, read_image, scaled_size
 from gbdgc.data.manifest import Dataset, Problem
 from gbdgc.data.parallel import map_unordered
 from gbdgc.data.reading import BoxPoint, list_problems, load_dataset
 from gbdgc.data.sample import Sample
 from gbdgc.data.transforms import resized
 from gbdgc.errors import InputError, UsageError
-from gbdgc.files import atomic_write, claim, make_folder, sweep_parts
+from gbdgc.files import AnyPath, atomic_write, claim, make_folder, sweep_parts
 from gbdgc.progress import track
 from gbdgc.runs import Journal
 
@@ -57,7 +56,7 @@ class ConversionSettings:
         scale = min(1.0, self.max_side / max(width, height))
         if self.min_side is not None:
             scale = max(scale, self.min_side / min(width, height))
-        return max(round(width * scale), 1), max(round(height * scale), 1)
+        return scaled_size(width, height, scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +85,8 @@ class _Done:
 
 
 def convert(
-    source: str | os.PathLike[str],
-    dest: str | os.PathLike[str],
+    source: AnyPath,
+    dest: AnyPath,
     format: str = "auto",
     *,
     settings: ConversionSettings | None = None,
@@ -152,7 +151,7 @@ def convert(
     done = kept | new
     if problems and not skip_bad:
         count = "one picture" if len(problems) == 1 else f"{len(problems)} pictures"
-        advice = f"the other {len(done)} are done; mend these, or leave them out (skip_bad), and run it again"
+        advice = f"the other {len(done)} are done; fix these, or leave them out (skip_bad), and run it again"
         raise InputError(source, f"{count} cannot be converted:{list_problems(problems)}", advice)
     samples = []
     for sample in dataset:

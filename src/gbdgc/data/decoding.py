@@ -83,7 +83,7 @@ class Decoder:
             self.close()
             self.start()
             if isinstance(error, EOFError | OSError):
-                step = "save it anew by another program"
+                step = "save it again with another program"
                 raise InputError("the picture", "the decoder broke down over it", step) from error
             raise
         raise answer

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from gbdgc.data.sample import Points
+from gbdgc.data.sample import KERNEL, SIGMA, Points
 from gbdgc.errors import InputError
 
 Density = NDArray[np.float32]
@@ -17,7 +17,7 @@ Density = NDArray[np.float32]
 
 
 def density_map(
-    points: Points, height: int, width: int, *, kernel: int = 15, sigma: float = 4.0, stride: int = 1
+    points: Points, height: int, width: int, *, kernel: int = KERNEL, sigma: float = SIGMA, stride: int = 1
 ) -> Density:
     """Return the map of an image, of shape (ceil(height / stride), ceil(width / stride)); it sums to the heads.
 

@@ -1,7 +1,6 @@
 """Reading pictures as upright 8-bit RGB, with a limit on pixels and errors that say what is wrong."""
 
 import math
-import os
 import stat
 import struct
 from base64 import b64encode
@@ -17,6 +16,7 @@ from PIL import Image, ImageFile
 
 from gbdgc.errors import InputError, as_input_error
 from gbdgc.files import MAX_PIXELS as MAX_PIXELS
+from gbdgc.files import AnyPath
 
 RGB = NDArray[np.uint8]
 """A picture as rows x columns x 3."""
@@ -58,9 +58,7 @@ def raise_pillow_limit(max_pixels: int = MAX_PIXELS) -> None:
         Image.MAX_IMAGE_PIXELS = max_pixels
 
 
-def read_image(
-    source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS, reduce_to: int | None = None
-) -> RGB:
+def read_image(source: AnyPath | bytes, *, max_pixels: int = MAX_PIXELS, reduce_to: int | None = None) -> RGB:
     """Return the upright picture; of an animation the first frame.
 
     With ``reduce_to`` a JPEG is decoded at a half, a quarter or an eighth of its size where its longer side stays over
@@ -76,16 +74,21 @@ def read_image(
         return to_array(rgb if turn is None else rgb.transpose(turn))
 
 
-def image_size(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
+def image_size(source: AnyPath | bytes, *, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
     """Return (width, height) of the upright picture from its header alone."""
     with _opened(source, max_pixels) as image:
         return image.size[::-1] if _orientation(image) in SIDEWAYS else image.size
 
 
-def image_orientation(source: str | os.PathLike[str] | bytes, *, max_pixels: int = MAX_PIXELS) -> int:
+def image_orientation(source: AnyPath | bytes, *, max_pixels: int = MAX_PIXELS) -> int:
     """Return the EXIF orientation, 1 to 8, that reading the picture puts right; 1 is upright already."""
     with _opened(source, max_pixels) as image:
         return _orientation(image)
+
+
+def scaled_size(width: int, height: int, scale: float) -> tuple[int, int]:
+    """Return a size in the same proportions, in whole pixels and at least one each way."""
+    return max(1, round(width * scale)), max(1, round(height * scale))
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
@@ -160,7 +163,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 @contextmanager
-def _opened(source: str | os.PathLike[str] | bytes, max_pixels: int) -> Iterator[Image.Image]:
+def _opened(source: AnyPath | bytes, max_pixels: int) -> Iterator[Image.Image]:
     """Open a picture and close it again; every way in which it can be bad becomes an `InputError`."""
     name = "the picture" if isinstance(source, bytes) else str(source)
     if source == b"":

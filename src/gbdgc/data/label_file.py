@@ -71,7 +71,7 @@ class LabelFile:
             self._refresh()
             before = self._labelled.get(_place(picture))
             if tag_of(None if before is None else before.points) != tag:
-                raise LabelsChanged(name, "its labels were changed elsewhere meanwhile", "look at them, and go on")
+                raise LabelsChanged(name, "its labels have been changed elsewhere", "look at them, then go on")
             labelled = dict(self._labelled)
             if points is None:
                 labelled.pop(_place(picture), None)

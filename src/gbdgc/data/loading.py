@@ -24,12 +24,12 @@ from gbdgc.data.density import Density, density_map
 from gbdgc.data.images import RGB
 from gbdgc.data.manifest import Dataset
 from gbdgc.data.prefetch import prefetch
-from gbdgc.data.sample import Points, Sample
+from gbdgc.data.sample import KERNEL, SIGMA, Points, Sample
 from gbdgc.data.sampling import Draw, epoch_order, generator
 from gbdgc.errors import InputError
 
 
-class Item(NamedTuple):
+class Crop(NamedTuple):
     """A training crop: the normalised image (3, H, W) and people per cell (H / cell, W / cell)."""
 
     image: NDArray[np.float32]
@@ -73,8 +73,8 @@ class TrainingSet:
     dataset: Dataset
     augmentation: Augmentation = field(default_factory=Augmentation)
     _: KW_ONLY
-    kernel: int = 15
-    sigma: float = 4.0
+    kernel: int = KERNEL
+    sigma: float = SIGMA
     cell: int = 1
     seed: int = 0
     cache_bytes: InitVar[int] = 0
@@ -91,6 +91,10 @@ class TrainingSet:
 
     def __len__(self) -> int:
         return len(self.dataset)
+
+    def steps_per_epoch(self, batch_size: int, repeats: int = 1) -> int:
+        """Return how many batches an epoch has."""
+        return max(1, repeats * len(self) // batch_size)
 
     def domains(self) -> dict[str, int]:
         """Return the pseudo-domain of each id, in the order of the data set."""
@@ -109,7 +113,7 @@ class TrainingSet:
             )
         self.labels = {id: int(domains[id]) for id in ids}
 
-    def item(self, id: str, epoch: int, turn: int = 0) -> Item:
+    def item(self, id: str, epoch: int, turn: int = 0) -> Crop:
         """Return the crop of a picture in an epoch; ``turn`` counts the times that the epoch has shown it before."""
         random = generator("crop", self.seed, epoch, turn, id)
         augmentation, size = self.augmentation, self.augmentation.crop
@@ -121,7 +125,7 @@ class TrainingSet:
             image, points = transforms.flip(image, points)
         image = augmentation.recolour(image, random)
         people = density_map(points, size, size, kernel=self.kernel, sigma=self.sigma, stride=self.cell)
-        return Item(transforms.normalise(image), people)
+        return Crop(transforms.normalise(image), people)
 
     def _cut(self, id: str, size: int, scale: tuple[float, float], random: np.random.Generator) -> tuple[RGB, Points]:
         """Return a square of the picture at a random scale, and the heads in it."""
@@ -155,7 +159,7 @@ class TrainingSet:
 
 @dataclass(eq=False)
 class Batches:
-    """The batches of one epoch, made ahead by ``workers`` threads; each iteration begins at ``start``.
+    """The batches of one epoch, prefetched by ``workers`` threads; each iteration begins at ``start``.
 
     Parameters
     ----------
@@ -192,7 +196,7 @@ class Batches:
     @property
     def steps(self) -> int:
         """How many batches the whole epoch has."""
-        return max(1, self.repeats * len(self.training_set) // self.batch_size)
+        return self.training_set.steps_per_epoch(self.batch_size, self.repeats)
 
     def __len__(self) -> int:
         return max(0, self.steps - self.start)
@@ -232,7 +236,7 @@ class Batches:
 
 
 def descriptor_images(
-    dataset: Dataset, *, size: int = 224, batch_size: int = 32, workers: int = 2, cache: ImageCache | None = None
+    dataset: Dataset, *, size: int, batch_size: int = 32, workers: int = 2, cache: ImageCache | None = None
 ) -> Iterator[tuple[list[str], Tensor]]:
     """Yield (ids, images) over a data set in its order: whole pictures brought to ``size`` x ``size``, normalised.
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from gbdgc.data.sample import Sample, decimals
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import AnyPath, atomic_write
 
-Place = TypeVar("Place", bound=str | os.PathLike[str])
+PathT = TypeVar("PathT", bound=AnyPath)
 
 
 class Problem(NamedTuple):
@@ -111,7 +111,7 @@ class Dataset(Sequence[Sample]):
         first = self._subset(sample for sample in self.samples if sample.id in wanted)
         return first, self._subset(sample for sample in self.samples if sample.id not in wanted)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: AnyPath) -> Path:
         """Write the manifest, atomically, and return its path."""
         path = Path(path)
         with atomic_write(path, "w") as file:
@@ -141,9 +141,9 @@ def concatenate(datasets: Mapping[str, Dataset]) -> Dataset:
     )
 
 
-def named(places: Iterable[Place]) -> dict[str, Place]:
+def named(places: Iterable[PathT]) -> dict[str, PathT]:
     """Name data sets by the last part of their path, numbered where that is taken."""
-    names: dict[str, Place] = {}
+    names: dict[str, PathT] = {}
     for place in places:
         name = Path(place).resolve().name
         numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))

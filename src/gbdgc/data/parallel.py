@@ -9,6 +9,11 @@ Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 
+def usable_cores() -> int:
+    """Return how many cores this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def map_unordered(
     function: Callable[[Item], Outcome], items: Sequence[Item], *, workers: int | None = None
 ) -> Iterator[Outcome]:
@@ -18,9 +23,7 @@ def map_unordered(
     ``workers`` is the number of threads, by default one per core: decoding, resizing, encoding and hashing release the
     GIL, and processes would first have to import everything again.
     """
-    # The cores that this process may use, which in a container are fewer than the machine has.
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    pool = ThreadPoolExecutor(workers or cores)
+    pool = ThreadPoolExecutor(workers or usable_cores())
     futures = {pool.submit(function, item) for item in items}
     failure: BaseException | None = None
     try:

@@ -1,6 +1,5 @@
 """`load_dataset`: reads labels in any format into a `Dataset`, and reports all problems at once."""
 
-import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,19 +14,20 @@ from gbdgc.data.images import MAX_PIXELS, image_size
 from gbdgc.data.manifest import Dataset, Problem
 from gbdgc.data.sample import Points, Sample
 from gbdgc.errors import InputError, as_input_error, noted_in
+from gbdgc.files import AnyPath
 
 BoxPoint = Literal["head", "centre"]
 
 # A standing person is about seven and a half heads tall, which puts the middle of the head a fifteenth below the top.
 _HEAD_HEIGHT = 1 / 15
 _SHOWN_PROBLEMS = 20
-_ADVICE = "mend these, or leave the bad pictures out (skip_bad)"
+_ADVICE = "fix these, or leave the bad pictures out (skip_bad)"
 _HALF_CHARACTER = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates, but for those by which Python writes the bytes of a file's name that are no text."""
 
 
 def load_dataset(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     format: str = "auto",
     *,
     skip_bad: bool = False,
@@ -79,7 +79,7 @@ def load_dataset(
     return dataset
 
 
-def refuse_problems(dataset: Dataset, path: str | os.PathLike[str], advice: str = _ADVICE) -> None:
+def refuse_problems(dataset: Dataset, path: AnyPath, advice: str = _ADVICE) -> None:
     """Raise an error that lists what was left out while reading, if anything was."""
     if problems := dataset.problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 Points = NDArray[np.float32]
 """Head positions, one row (x, y) per head, in pixels of the upright image, x to the right and y down."""
 
+KERNEL, SIGMA = 15, 4.0
+"""The Gaussian that stands for a head in a density map: the side of its window in pixels, and its width."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from gbdgc.data.images import RGB
+from gbdgc.data.images import RGB, scaled_size
 from gbdgc.data.sample import Points
 from gbdgc.errors import InputError
 
@@ -25,6 +25,9 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 
 STRIDE = 16
 """The coarsest stride of every network: the sides of the images that it takes are multiples of this."""
+
+DESCRIBED_SIDE = 224
+"""The side to which whole pictures are resized for discovery, unless a model was made with another."""
 
 _ROUNDING = 1e-6
 """Pixels by which a box may pass the edge of the picture, from adding its corner and its side."""
@@ -66,7 +69,7 @@ def limit_side(image: RGB, max_side: int | None, scale: float = 1.0) -> RGB:
     factor = scale if max_side is None else scale * min(1.0, max_side / max(rows, columns))
     if factor == 1:
         return image
-    return resized(image, max(1, round(factor * columns)), max(1, round(factor * rows)))
+    return resized(image, *scaled_size(columns, rows, factor))
 
 
 def resized_crop(image: RGB, points: Points, box: Box, width: int, height: int) -> tuple[RGB, Points]:

@@ -5,8 +5,7 @@ k-means++ starts, Lloyd's steps until convergence, lowest inertia wins), because
 arithmetic on checks and calls; a test compares each start with scikit-learn.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import NamedTuple
 
@@ -31,17 +30,14 @@ class Clusters(NamedTuple):
     inertia: float = 0.0
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+# Once: the search for thread pools takes longer than K-means on a few hundred rows.
+_controller = cache(ThreadpoolController)
+
+
+def one_thread() -> AbstractContextManager[object]:
     """Compute on one thread: splitting a sum between threads changes its last bits."""
-    with _controller().limit(limits=1):
-        yield
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    """Find the thread pools once: the search takes longer than K-means on a few hundred rows."""
-    return ThreadpoolController()
+    limited: AbstractContextManager[object] = _controller().limit(limits=1)
+    return limited
 
 
 def cluster_distinct(points: Floats, n_clusters: int, random_state: RandomState) -> Clusters:

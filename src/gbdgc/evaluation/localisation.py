@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gbdgc.counting.points import half_spacing
 from gbdgc.evaluation.table import MATCHED, Row
 
 NEAR = 16.0
 """Pixels around a labelled head within which density lies on people."""
-_SHARE = 0.5
-_NEIGHBOURS = 3
 
 
 def match_points(points: ArrayLike, heads: ArrayLike, radius: float | NDArray[np.float64]) -> int:
@@ -34,21 +33,6 @@ def match_points(points: ArrayLike, heads: ArrayLike, radius: float | NDArray[np
     return int((maximum_bipartite_matching(graph) >= 0).sum())
 
 
-def box_free_radius(heads: ArrayLike) -> NDArray[np.float64]:
-    """Return for each head half its mean distance to its three nearest neighbours.
-
-    The tolerance of P2PNet's nAP (Song et al., ICCV 2021, delta = 0.5), for labels without boxes. A lone head matches
-    at any distance.
-    """
-    from scipy.spatial import KDTree
-
-    heads = np.asarray(heads, dtype=np.float64)
-    if len(heads) < 2:
-        return np.full(len(heads), np.inf)
-    nearest = range(2, min(len(heads), _NEIGHBOURS + 1) + 1)
-    return np.asarray(_SHARE * np.mean(KDTree(heads).query(heads, k=nearest)[0], axis=1))
-
-
 def people_near(cells: NDArray[np.float32], stride: int, heads: ArrayLike) -> float:
     """Return the people counted within `NEAR` pixels of a labelled head, by the centres of the cells."""
     from scipy.spatial import KDTree
@@ -63,9 +47,9 @@ def people_near(cells: NDArray[np.float32], stride: int, heads: ArrayLike) -> fl
 
 
 def match_all(points: ArrayLike, heads: ArrayLike) -> dict[str, int]:
-    """Return the number of matches at 4 and 8 pixels and within `box_free_radius`, by the names of a row's fields."""
+    """Return the number of matches at 4 and 8 pixels and within `half_spacing`, by the names of a row's fields."""
     heads = _known(heads)
-    radii: tuple[float | NDArray[np.float64], ...] = (4.0, 8.0, box_free_radius(heads))
+    radii: tuple[float | NDArray[np.float64], ...] = (4.0, 8.0, half_spacing(heads))
     return {name: match_points(points, heads, radius) for name, radius in zip(MATCHED, radii, strict=True)}
 
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,12 @@ from gbdgc.evaluation.intervals import DRAWS
 from gbdgc.evaluation.localisation import localisation, share_near_heads
 from gbdgc.evaluation.metrics import Summary, compare, doubt, full_summary
 from gbdgc.evaluation.table import PREDICTIONS, Row, cells, read_table, table_columns, tag_names
-from gbdgc.files import file_digest, write_json
+from gbdgc.files import AnyPath, file_digest, write_json
 from gbdgc.progress import track
 from gbdgc.runs import Journal, Resume, RunFolder, read_json
 
 SELECTION = {"validation": "source validation", "last": "last epoch", "none": "nobody (one of the last epochs)"}
 """The selection rules of a model, in words."""
-
-Place = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -41,16 +40,16 @@ class Evaluation:
 
 
 def evaluate(
-    weights: Place | Counter,
-    data: Sequence[Place] | Mapping[str, Place],
+    weights: AnyPath | Counter,
+    data: Sequence[AnyPath] | Mapping[str, AnyPath],
     *,
     split: str | None = None,
     format: str = "auto",
     max_side: int | None = None,
     tile: int = WHOLE,
     engine: str | None = None,
-    against: Place | None = None,
-    out: Place | None = None,
+    against: AnyPath | None = None,
+    out: AnyPath | None = None,
     resume: Resume = False,
 ) -> Evaluation:
     """Count labelled data sets and measure the errors.
@@ -77,12 +76,17 @@ def evaluate(
         counter.max_side = max_side
     if isinstance(data, str | os.PathLike):
         data = [data]
-    places = dict(data) if isinstance(data, Mapping) else named(data)
-    datasets = {name: _load(place, format, split) for name, place in places.items()}
+    paths = dict(data) if isinstance(data, Mapping) else named(data)
+    datasets = {name: _load(path, format, split) for name, path in paths.items()}
     others = None if against is None else read_table(against)
+    file = None if isinstance(weights, Counter) else model_file(weights)
     settings: dict[str, Any] = {
-        "weights": _identify(weights, counter),
-        "data": {name: os.fspath(Path(place).resolve()) for name, place in places.items()},
+        "weights": {
+            "path": None if file is None else os.fspath(file),
+            "sha256": None if file is None else file_digest(file),
+            "info": counter.info,
+        },
+        "data": {name: os.fspath(Path(path).resolve()) for name, path in paths.items()},
         "max_side": counter.max_side,
         "tile": counter.tile,
         "engine": counter.engine.name,
@@ -95,7 +99,7 @@ def evaluate(
         out,
         resume,
         products=[PREDICTIONS],
-        changed=lambda file: _changed(file, settings),
+        changed=partial(_changed, settings=settings),
     ) as run:
         folder = run.path
         rows, unreadable = _count_all(counter, {name: dataset for name, (dataset, _) in datasets.items()}, folder)
@@ -127,37 +131,20 @@ def evaluate(
     return Evaluation(folder, rows, unreadable, summary)
 
 
-def _load(place: Place, format: str, split: str | None) -> tuple[Dataset, str]:
-    """Return what is to be counted, and the split's name."""
-    dataset = load_dataset(place, format, skip_bad=True)
-    chosen = split or _usual_split(place, dataset)
+def _load(path: AnyPath, format: str, split: str | None) -> tuple[Dataset, str]:
+    """Return what is to be counted and the split's name: test, or val where the labels of test are not public."""
+    dataset = load_dataset(path, format, skip_bad=True)
+    labelled, there = dataset.labelled.split_sizes(), dataset.split_sizes()
+    chosen = split or next((name for name in ("test", "val") if name in labelled), None)
+    chosen = chosen or ("all" if set(labelled) == {None} else None)
     if chosen == "all":
         return dataset, chosen
-    if chosen not in (there := dataset.split_sizes()):
-        names = ", ".join(name or "no split" for name in there)
-        raise UsageError(place, f"no part {chosen!r}; there are: {names}", 'choose one as split, or "all"')
+    if chosen is None or chosen not in there:
+        names, advice = ", ".join(name or "no split" for name in there), 'choose one as split, or "all"'
+        if chosen is None:
+            raise InputError(path, f"no labelled test or val part to count; there are: {names}", advice)
+        raise UsageError(path, f"no part {chosen!r}; there are: {names}", advice)
     return dataset.where(chosen), chosen
-
-
-def _usual_split(place: Place, dataset: Dataset) -> str:
-    """Choose the test part, or the validation part where the labels of the test part are not public."""
-    labelled = dataset.labelled.split_sizes()
-    for name in ("test", "val"):
-        if name in labelled:
-            return name
-    if set(labelled) == {None}:
-        return "all"
-    there = ", ".join(name or "no split" for name in dataset.split_sizes())
-    reason = f"no labelled test or val part to count; there are: {there}"
-    raise InputError(place, reason, 'choose one as split, or "all"')
-
-
-def _identify(weights: Place | Counter, counter: Counter) -> dict[str, Any]:
-    """Identify the model that was evaluated."""
-    if isinstance(weights, Counter):
-        return {"path": None, "sha256": None, "info": counter.info}
-    path = model_file(weights)
-    return {"path": os.fspath(path), "sha256": file_digest(path), "info": counter.info}
 
 
 def _changed(file: Path, settings: dict[str, Any]) -> list[str]:

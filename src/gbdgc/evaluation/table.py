@@ -1,26 +1,24 @@
 """The per-image table: one row per picture, written as it is counted, and read back unchanged."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gbdgc.errors import InputError, as_input_error
+from gbdgc.files import AnyPath
 from gbdgc.runs import Journal
 
 PREDICTIONS = "predictions.csv"
 COLUMNS = ("data", "id", "truth", "count", "error", "width", "height", "milliseconds", "domain", "novelty")
 MATCHED = {"matched_4px": "4 px", "matched_8px": "8 px", "matched_box_free": "box-free"}
 """Columns of matches between points and labelled heads, and the names of their tolerances."""
-LOCALISATION = ("points", *MATCHED)
-_NEAR = "near_16px"
-ENDS = ("low", "high")
-"""Tables of earlier versions have neither of these."""
+LATER_COLUMNS = ("low", "high", "points", *MATCHED, "near_16px")
+"""Columns that tables of earlier versions do not have."""
 _TAG = "tag_"
 _OPTIONAL: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("truth", "domain", *LOCALISATION), int),
-    **dict.fromkeys(("milliseconds", "novelty", *ENDS, _NEAR), float),
+    **dict.fromkeys(("truth", "domain", "points", *MATCHED), int),
+    **dict.fromkeys(("milliseconds", "novelty", "low", "high", "near_16px"), float),
 }
 """The types of the cells that may be empty."""
 
@@ -67,12 +65,12 @@ class Row:
 
 def table_columns(tags: Sequence[str]) -> list[str]:
     """Return the columns of the table of pictures with these tags."""
-    return [*COLUMNS, *ENDS, *LOCALISATION, _NEAR, *(_TAG + tag for tag in tags)]
+    return [*COLUMNS, *LATER_COLUMNS, *(_TAG + tag for tag in tags)]
 
 
 def cells(row: Row) -> dict[str, object]:
     """Return the cells of a row by column."""
-    values = {name: getattr(row, name) for name in (*COLUMNS, *ENDS, *LOCALISATION, _NEAR)}
+    values = {name: getattr(row, name) for name in (*COLUMNS, *LATER_COLUMNS)}
     return values | {_TAG + tag: value for tag, value in row.tags.items()}
 
 
@@ -81,7 +79,7 @@ def tag_names(rows: Iterable[Mapping[str, str]]) -> list[str]:
     return sorted({name for tags in rows for name in tags})
 
 
-def read_table(path: str | os.PathLike[str]) -> list[Row]:
+def read_table(path: AnyPath) -> list[Row]:
     """Return the rows of a predictions.csv, or of the run folder that holds one.
 
     A last line that was cut off while it was written is left out.

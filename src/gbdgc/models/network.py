@@ -108,16 +108,8 @@ class Network(nn.Module):
         return enlarge(density_B1hw, cell) / cell**2
 
     def count_map(self, images_B3HW: Tensor) -> Tensor:
-        """Return people per pixel (B, 1, H, W) for normalised images of any size; for evaluation mode.
-
-        The images are padded to multiples of 16 at the right and at the bottom, and the padding is cut from the map.
-        It is zero, the mean colour: that is what the convolutions themselves see around an image, in training too,
-        so heads at the edge keep their whole weight within it. Repeating the edge's pixels would draw people
-        on into the margin that is cut.
-        """
-        height, width = images_B3HW.shape[-2:]
-        padded = functional.pad(images_B3HW, (0, -width % STRIDE, 0, -height % STRIDE))
-        return self.to_pixels(self(padded).density)[..., :height, :width]
+        """Return people per pixel (B, 1, H, W); for evaluation mode, and images as `forward` takes them."""
+        return self.to_pixels(self(images_B3HW).density)
 
     def feature_maps(
         self, images_B3HW: Tensor, levels: Literal["encoder", "decoder", "style"] = "encoder"

@@ -1,4 +1,4 @@
-"""The charts of the report, as inline SVG. A domain has the same colour in all of them: the class ``d<place>``."""
+"""The charts of the report, as inline SVG. A domain has the same colour in all of them: the class ``d<index>``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,20 +7,17 @@ import numpy as np
 from markupsafe import Markup
 
 from gbdgc.domains import BallTree
-from gbdgc.domains.picture import DomainMap
+from gbdgc.domains.picture import PALETTE, DomainMap
 from gbdgc.evaluation.table import Row
 from gbdgc.report.plot import Margins, Plot, Scale, number, short
 from gbdgc.runs import Domains
-
-COLOURS = 10
-"""How many colours for domains the style sheet has; more domains begin again with the first."""
 
 _STRIP = Margins(8, 14, 8, 54)  # of the figures that stand above each other over one axis of epochs
 
 
 def colour(domain: int | None) -> str:
-    """Return the class that gives a domain its colour."""
-    return "none" if domain is None else f"d{domain % COLOURS}"
+    """Return the class that gives a domain its colour; more domains than colours begin again with the first."""
+    return "none" if domain is None else f"d{domain % len(PALETTE)}"
 
 
 def agreement(rows: Sequence[Row]) -> Markup:
@@ -51,16 +48,16 @@ def agreement(rows: Sequence[Row]) -> Markup:
             plot.line([(truth, row.low), (truth, min(row.high, top))], "interval")
     dots = plot.add("g", class_="dots")
     # In the order of the true count, which is the order in which the keyboard goes through them.
-    for place in sorted(range(len(rows)), key=lambda place: (truths[place], rows[place].count)):
-        row = rows[place]
+    for index in sorted(range(len(rows)), key=lambda index: (truths[index], rows[index].count)):
+        row = rows[index]
         dot = plot.add(
             "circle",
             dots,
-            cx=plot.px(truths[place]),
+            cx=plot.px(truths[index]),
             cy=plot.py(max(row.count, 0)),
             r=4.5,
             class_=f"dot {colour(row.domain)}",
-            data_row=place,
+            data_row=index,
             data_set=row.data,
             role="button",
             tabindex="-1",
@@ -111,12 +108,12 @@ def histogram(counts: Sequence[int], edges: Sequence[float], tallest: int, domai
     title = f"How many people the {len(counts)} pictures of domain {domain} hold, median {np.median(counts):.0f}"
     plot = Plot(title, Scale(0, len(heights)), Scale(0, tallest), 300, 92, Margins(6, 2, 20, 2))
     plot.add("path", d=f"M2 {number(plot.py(0))}H298", class_="grid")
-    for place, height in enumerate(heights):
-        tip = f"{edges[place]:.0f} to {edges[place + 1]:.0f} people: {height} pictures"
-        plot.bar((place, place + 1), (0, height), colour(domain), tip)
-    for place in range(0, len(edges), max(1, len(edges) // 4)):
-        anchor = "start" if place == 0 else "end" if place == len(edges) - 1 else "middle"
-        plot.text(short(round(edges[place])), plot.px(place), 88, anchor=anchor)
+    for index, height in enumerate(heights):
+        tip = f"{edges[index]:.0f} to {edges[index + 1]:.0f} people: {height} pictures"
+        plot.bar((index, index + 1), (0, height), colour(domain), tip)
+    for index in range(0, len(edges), max(1, len(edges) // 4)):
+        anchor = "start" if index == 0 else "end" if index == len(edges) - 1 else "middle"
+        plot.text(short(round(edges[index])), plot.px(index), 88, anchor=anchor)
     return plot.markup()
 
 

@@ -93,8 +93,8 @@ def _card(
     by_domain = ([counts[id] for id in counts if labels[id] == other] for other in set(labels.values()))
     tallest = max((int(np.histogram(others, edges)[0].max()) for others in by_domain), default=1)
     if cloud is not None:  # pictures evenly over the distance to the middle of their domain
-        place = {id: number for number, id in enumerate(labels)}
-        rows = cloud[[place[id] for id in members]]
+        row_of = {id: number for number, id in enumerate(labels)}
+        rows = cloud[[row_of[id] for id in members]]
         distances = ((rows - rows.mean(axis=0)) ** 2).sum(axis=1)
         members = [members[index] for index in np.argsort(distances, kind="stable")]
     shown = at_equal_steps(members, SHEET)

@@ -1,6 +1,5 @@
 """A figure for papers: pictures, their ground truth and the densities of models, on one scale."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,14 +11,14 @@ from gbdgc.data import Dataset, Sample
 from gbdgc.data.images import read_image
 from gbdgc.data.statistics import at_equal_steps
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import AnyPath, atomic_write
 from gbdgc.report.pictures import levels_on_one_scale
 
 _WIDTH = 2.6  # inches of a picture: five of them fill the width of a page
 _FORMATS = ("png", "pdf")
 
 
-def write_figure(counters: Mapping[str, Counter], samples: Sequence[Sample], out: str | os.PathLike[str]) -> list[Path]:
+def write_figure(counters: Mapping[str, Counter], samples: Sequence[Sample], out: AnyPath) -> list[Path]:
     """Draw a row per picture: itself, the truth, and the density of each model with its count; as PNG and as PDF."""
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
@@ -36,11 +35,11 @@ def write_figure(counters: Mapping[str, Counter], samples: Sequence[Sample], out
         truth, *seen = levels_on_one_scale(sample, list(results.values()))
         labels = [sample.id, f"truth: {sample.count:,}", *(f"{result.count:,.0f}" for result in results.values())]
         heads = ["Picture", "Ground truth", *results] if number == 0 else [""] * columns
-        for place, head, label in zip(axes, heads, labels, strict=True):
-            place.set(xticks=[], yticks=[], title=head, xlabel=label)
+        for ax, head, label in zip(axes, heads, labels, strict=True):
+            ax.set(xticks=[], yticks=[], title=head, xlabel=label)
         axes[0].imshow(read_image(sample.image))
-        for place, levels in zip(axes[1:], [truth, *seen], strict=True):
-            place.imshow(np.sqrt(levels), cmap=colours, vmin=0, vmax=1, interpolation="bilinear")
+        for ax, levels in zip(axes[1:], [truth, *seen], strict=True):
+            ax.imshow(np.sqrt(levels), cmap=colours, vmin=0, vmax=1, interpolation="bilinear")
     written = [Path(out).with_suffix(f".{format}") for format in _FORMATS]
     for path in written:
         with atomic_write(path, "wb") as file:

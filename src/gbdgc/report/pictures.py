@@ -14,7 +14,7 @@ from gbdgc.counting import Counter, Result
 from gbdgc.counting.overlay import in_colours, on_colour_bar
 from gbdgc.data import Dataset, Sample, load_dataset
 from gbdgc.data.density import density_map
-from gbdgc.data.images import jpeg_address, read_image, thumbnail_address
+from gbdgc.data.images import jpeg_address, read_image, scaled_size, thumbnail_address
 from gbdgc.errors import InputError
 from gbdgc.evaluation.table import Row
 
@@ -37,7 +37,7 @@ class Panel:
 class Album:
     """The samples behind the rows. Data sets that are not there any more have no pictures, and are named as missing."""
 
-    places: Mapping[str, tuple[Path, str]]
+    paths: Mapping[str, tuple[Path, str]]
     """The path of each data set, and the format that it was read as."""
     missing: set[str] = field(default_factory=set)
     _datasets: dict[str, Dataset] = field(default_factory=dict)
@@ -48,8 +48,8 @@ class Album:
         with suppress(InputError):
             if data not in self._datasets:
                 self._datasets[data] = Dataset(())
-                place, format = self.places[data]
-                self._datasets[data] = load_dataset(place, format, skip_bad=True)
+                path, format = self.paths[data]
+                self._datasets[data] = load_dataset(path, format, skip_bad=True)
             return self._datasets[data].by_id(id)
         self.missing.add(data)
         return None
@@ -100,6 +100,6 @@ def _smoothed(cells: NDArray[np.floating]) -> NDArray[np.float32]:
 
 def _coloured(levels: NDArray[np.float32], width: int, height: int, side: int) -> str:
     scale = min(1.0, side / max(width, height))
-    size = max(1, round(width * scale)), max(1, round(height * scale))
+    size = scaled_size(width, height, scale)
     small = on_colour_bar(levels).resize(size, Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
     return jpeg_address(in_colours(small), _QUALITY)

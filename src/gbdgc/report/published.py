@@ -26,15 +26,15 @@ class Published:
     errors: dict[str, tuple[float, float]]
 
 
-def known_name(*places: str | Path) -> str | None:
+def known_name(*names: str | Path) -> str | None:
     """Return the short name the papers use, where one of these names or paths tells it."""
-    parts = {re.sub(r"[^a-z0-9]", "", part.lower()) for place in places for part in Path(place).parts}
+    parts = {re.sub(r"[^a-z0-9]", "", part.lower()) for name in names for part in Path(name).parts}
     return next((name for name, aliases in _ALIASES.items() if parts.intersection(aliases)), None)
 
 
-def known_source(places: Iterable[str]) -> str | None:
+def known_source(sources: Iterable[str]) -> str | None:
     """Return the papers' name of a source that may be several data sets together, such as SHA+SHB."""
-    names = [known_name(place) for place in places]
+    names = [known_name(source) for source in sources]
     return "+".join(sorted(name for name in names if name)) if names and all(names) else None
 
 

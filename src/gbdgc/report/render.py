@@ -1,7 +1,6 @@
 """Rendering the report page of a run."""
 
 import hashlib
-import os
 from base64 import b64encode
 from collections.abc import Collection, Sequence
 from importlib.resources import files
@@ -18,7 +17,7 @@ from gbdgc.counting.conformal import range_text
 from gbdgc.data.statistics import at_equal_steps
 from gbdgc.domains.picture import PALETTE
 from gbdgc.evaluation import Row, errors
-from gbdgc.files import atomic_write, file_digest
+from gbdgc.files import AnyPath, atomic_write, file_digest
 from gbdgc.progress import track
 from gbdgc.report import charts
 from gbdgc.report.domains import domains_page
@@ -39,9 +38,9 @@ _CHOSEN = {"validation": "the lowest error on the held-out part of the source", 
 
 
 def write_report(
-    run: str | os.PathLike[str],
-    evaluations: Sequence[str | os.PathLike[str]] = (),
-    out: str | os.PathLike[str] | None = None,
+    run: AnyPath,
+    evaluations: Sequence[AnyPath] = (),
+    out: AnyPath | None = None,
     *,
     thumbnail_bytes: int = THUMBNAIL_BYTES,
 ) -> Path:
@@ -66,14 +65,14 @@ def _content(training: Training, found: list[CountedDataset], thumbnail_bytes: i
     """Everything that the template shows."""
     rows = [row for evaluation in found for row in evaluation.rows]
     album = Album({each.data: (Path(each.errors["path"]), each.errors["format"]) for each in found})
-    source = Album({name: (place, training.config["data"]["format"]) for name, place in training.sources.items()})
+    source = Album({name: (path, training.config["data"]["format"]) for name, path in training.sources.items()})
     by_error = sorted(rows, key=lambda row: -abs(row.error or 0.0))
     by_truth = sorted(rows, key=lambda row: (row.truth or 0, row.data, row.id))
     worst, spread = by_error[:_WORST], at_equal_steps(by_truth, _QUALITATIVE)
     thumbnails = _thumbnails(by_error, album, thumbnail_bytes)
     shown = _panels({row.key: row for row in worst + spread}.values(), album, training)
     script = _read("report.js")
-    colours = " ".join(f"--d{place}: {colour};" for place, colour in enumerate(PALETTE))
+    colours = " ".join(f"--d{index}: {colour};" for index, colour in enumerate(PALETTE))
     return {
         "training": training,
         "domains": domains_page(training, source, _SHEET_SIDE),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from gbdgc.errors import InputError, as_input_error
-from gbdgc.files import claim, make_folder, sweep_parts, write_json
+from gbdgc.files import AnyPath, claim, make_folder, sweep_parts, write_json
 from gbdgc.runs.environment import ENVIRONMENT, write_environment
 
 Resume = bool | Literal["auto"]
@@ -38,7 +38,7 @@ class RunFolder:
         command: str,
         name: str,
         settings: Mapping[str, Any] | Callable[[Path], None],
-        out: str | os.PathLike[str] | None = None,
+        out: AnyPath | None = None,
         resume: Resume = False,
         *,
         products: Sequence[str] = (),

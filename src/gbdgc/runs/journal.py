@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gbdgc.errors import InputError, as_input_error
-from gbdgc.files import atomic_write, csv_line, csv_rows
+from gbdgc.files import AnyPath, atomic_write, csv_line, csv_rows
 
 
 class Journal:
@@ -18,7 +18,7 @@ class Journal:
     removes it before anything else is appended. The file need not exist yet; a missing value becomes an empty cell.
     """
 
-    def __init__(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
+    def __init__(self, path: AnyPath, columns: Sequence[str] | None = None) -> None:
         self.path = Path(path)
         self.columns = None if columns is None else list(columns)
 
@@ -74,7 +74,7 @@ class Journal:
         found: list[dict[str, Any]] = []
         for number, line in enumerate(lines, start=1 if self.columns is None else 2):
             reason = f"row {number} is damaged ({{error}})"
-            with as_input_error((ValueError, RecursionError), self.path, reason, "mend it, or take that row out"):
+            with as_input_error((ValueError, RecursionError), self.path, reason, "fix it, or take that row out"):
                 if self.columns is not None and len(line) != len(header):
                     raise ValueError(f"{len(line)} cells under {len(header)} columns")
                 found.append(json.loads(line) if self.columns is None else dict(zip(header, line, strict=True)))

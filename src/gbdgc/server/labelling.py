@@ -167,7 +167,7 @@ def _refusing() -> Iterator[None]:
     except InputError as error:
         status, code = (409, "changed") if isinstance(error, LabelsChanged) else (400, "bad_input")
         message = f"{error.thing}: {error.reason}"
-        raise Refusal(status, code, message, error.next_step or "mend it, and try again") from error
+        raise Refusal(status, code, message, error.next_step or "fix it, and try again") from error
 
 
 def _heads(points: Points | None) -> Heads:

@@ -88,7 +88,10 @@ def cast_people(domain: SceneDomain, camera: Camera, crowd: Crowd, rng: np.rando
 
 def _people_colours(n: int, domain: SceneDomain, rng: np.random.Generator) -> Floats:
     colours = np.zeros((n, PARTS, 3))
-    colours[:, SKIN] = _mixed(_SKINS, n, rng)
+    # Between neighbours of the palette, which is ordered.
+    place = rng.beta(1.1, 1.8, n) * (len(_SKINS) - 1.001)
+    first, share = place.astype(int), (place % 1)[:, None]
+    colours[:, SKIN] = _SKINS[first] * (1 - share) + _SKINS[first + 1] * share
     colours[:, HAIR] = _HAIRS[rng.choice(len(_HAIRS), n, p=_HAIR_SHARES)] * rng.uniform(0.7, 1.3, (n, 1))
     colours[:, BOTTOM] = _JEANS[rng.integers(len(_JEANS), size=n)] * rng.uniform(0.7, 1.2, (n, 1))
     colours[:, SHOES] = np.where(rng.random((n, 1)) < 0.3, 0.85, 0.14)
@@ -130,13 +133,6 @@ def _thing_colours(kind: str, domain: SceneDomain, rng: np.random.Generator) -> 
         colours[BOTTOM] = (0.5, 0.36, 0.24) if kind == "stall" else 0.75 * colours[TOP]
         colours[ACCENT] = (0.92, 0.9, 0.86) if rng.random() < 0.6 else colours[ACCENT]
     return colours
-
-
-def _mixed(palette: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """Colours between neighbours of an ordered palette."""
-    place = rng.beta(1.1, 1.8, n) * (len(palette) - 1.001)
-    first, share = place.astype(int), (place % 1)[:, None]
-    return np.asarray(palette[first] * (1 - share) + palette[first + 1] * share)
 
 
 def _vivid(n: int, rng: np.random.Generator) -> Floats:

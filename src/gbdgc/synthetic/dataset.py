@@ -5,7 +5,6 @@ A source data set mixes several domains. The pictures do not say which is which;
 """
 
 import csv
-import os
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import AnyPath, atomic_write
 from gbdgc.progress import track
 from gbdgc.synthetic.domains import DOMAINS, SOURCE_DOMAINS, TARGET_DOMAINS, SceneDomain, find_domain
 from gbdgc.synthetic.painting import draw_scene
@@ -30,7 +29,7 @@ _MAT_HEADER_SIZE = 116
 
 
 def draw_dataset(
-    dest: str | os.PathLike[str],
+    dest: AnyPath,
     *,
     images: Mapping[str, int] | None = None,
     domains: Sequence[SceneDomain | str] = SOURCE_DOMAINS,
@@ -92,7 +91,7 @@ def draw_dataset(
 
 
 def draw_demo(
-    dest: str | os.PathLike[str],
+    dest: AnyPath,
     *,
     seed: int = 0,
     train: int = 48,

@@ -38,23 +38,23 @@ def draw_scene(
         A head whose middle is outside the picture or behind a thing (a car, a tree, an umbrella) is not labelled; one
         behind other people is, as annotators of dense crowds do.
     """
-    place, people, look = (np.random.default_rng(seed) for seed in rng.integers(2**63, size=3))
-    scene = compose(find_domain(domain), size, empty=empty, place=place, people=people, look=look)
+    place, people, rendering = (np.random.default_rng(seed) for seed in rng.integers(2**63, size=3))
+    scene = compose(find_domain(domain), size, empty=empty, place=place, people=people, rendering=rendering)
     # Figures first, since what they hide need not be painted.
     figures = paint_figures(scene)
-    image = lay_ground(scene.camera, scene.domain, figures.coverage, look)
+    image = lay_ground(scene.camera, scene.domain, figures.coverage, rendering)
     _light_ground(image, scene, figures.coverage)
     end = scene.camera.backdrop_height
     if end > 1:
-        beyond = paint_backdrop(scene.camera, scene.domain, look)
+        beyond = paint_backdrop(scene.camera, scene.domain, rendering)
         fog = scene.air.colour.astype(np.float32)
         image[:end] = beyond + np.float32(scene.air.haze(scene.camera.reach)) * (fog - beyond)
     image *= (1 - figures.coverage)[..., None]
     image += figures.colour
     if scene.light.posts:
         add_glow(image, scene.camera, scene.light, scene.domain.wetness)
-    add_weather(image, scene.domain, look)
-    return develop(image, scene.domain, look), figures.heads.astype(np.float32)
+    add_weather(image, scene.domain, rendering)
+    return develop(image, scene.domain, rendering), figures.heads.astype(np.float32)
 
 
 class Figures(NamedTuple):

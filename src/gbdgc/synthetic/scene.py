@@ -89,7 +89,7 @@ def compose(
     empty: bool,
     place: np.random.Generator,
     people: np.random.Generator,
-    look: np.random.Generator,
+    rendering: np.random.Generator,
 ) -> Scene:
     """Draw a scene; each stage has a random stream of its own, so that the place does not depend on who is there."""
     # The count has a skewed distribution; the camera is the lowest from which that many people find room.
@@ -120,5 +120,5 @@ def compose(
         cast_things(domain, camera, [("umbrella", x, z) for x, z in umbrellas], people),
     )
     cast = Cast._make(np.concatenate(columns) for columns in zip(*casts, strict=True))
-    air = Air(np.array(domain.sky[1]) * 0.95, look.uniform(*domain.fog))
-    return Scene(domain, camera, light, cast, air, look.uniform(-0.35, 0.35))
+    air = Air(np.array(domain.sky[1]) * 0.95, rendering.uniform(*domain.fog))
+    return Scene(domain, camera, light, cast, air, rendering.uniform(-0.35, 0.35))

@@ -26,8 +26,7 @@ def fit_to_budget(config: Config, seconds: float, fabric: Fabric) -> None:
     state = build_state(config, Path(), fabric)
     step, between = seconds_per_step(state), seconds_between_epochs(state)
     left = (1 - _RESERVE) * seconds - (time.perf_counter() - started)
-    crops = len(state.source) * config.data.repeats
-    steps = max(1, crops // config.train.batch_size)
+    steps = state.steps_per_epoch
     epochs = int(left / (steps * step + between))
     config.train.epochs = max(1, epochs)
     if epochs >= 1:

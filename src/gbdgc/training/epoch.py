@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 
 from gbdgc import checkpoint
 from gbdgc.counting.trust import Trust
+from gbdgc.data import named
 from gbdgc.data.loading import Batches, descriptor_images
 from gbdgc.descriptors import Levels, describe
 from gbdgc.domains import stability
 from gbdgc.errors import GbdgcWarning
 from gbdgc.evaluation import Row, count_dataset, doubt, summarise, unbiased_gain
 from gbdgc.models import Network
-from gbdgc.training.state import TrainState, choose_partition, source_shares
+from gbdgc.training.state import TrainState, choose_partition
 from gbdgc.training.step import backward, gather
 
 _EARLY_STEPS = 100
 _CHECKED = 8
-"""Training pictures that the last epoch counts where no picture was kept aside."""
+"""Training pictures that the last epoch counts where no picture is held out."""
 
 Descriptors = NDArray[np.float32]
 Report = Callable[[TrainState, dict[str, float]], None]
@@ -43,7 +44,7 @@ def run_epoch(state: TrainState, report: Report) -> dict[str, Any]:
     started, first = time.perf_counter(), state.step
     fit(state, report)
     images = (state.step - first) * state.config.train.batch_size
-    rows = count_kept_aside(state)
+    rows = count_held_out(state)
     summary = {
         "epoch": state.epoch + 1,
         "losses": {name: total / state.step for name, total in state.sums.items()},
@@ -95,20 +96,20 @@ def descriptor_pass(state: TrainState, network: Network, levels: Levels) -> Desc
 
 def fit(state: TrainState, report: Report) -> None:
     """Go through the source once, or through what is left of this epoch."""
-    train, fabric = state.config.train, state.fabric
+    train, data, fabric = state.config.train, state.config.data, state.fabric
     augmentation = state.config.augmentation
     is_native = state.epoch >= round((1 - train.native_share) * train.epochs)
-    state.source.augmentation = augmentation.native(state.config.data.test_scale) if is_native else augmentation
+    state.source.augmentation = augmentation.native(data.test_scale) if is_native else augmentation
     batches = Batches(
         state.source,
         train.batch_size,
         state.epoch,
         seed=train.seed,
         start=state.step,
-        workers=state.config.data.workers,
-        balanced=state.config.data.balanced,
-        repeats=state.config.data.repeats,
-        shares=source_shares(state.config.data),
+        workers=data.workers,
+        balanced=data.balanced,
+        repeats=data.repeats,
+        shares=None if data.shares is None else dict(zip(named(data.source), data.shares, strict=True)),
         rank=fabric.global_rank,
         world_size=fabric.world_size,
     )
@@ -174,8 +175,8 @@ def watch_early(state: TrainState, counts_B: torch.Tensor, people_BHW: torch.Ten
     )
 
 
-def count_kept_aside(state: TrainState) -> list[Row]:
-    """Count the part of the source that was kept aside, every process its share.
+def count_held_out(state: TrainState) -> list[Row]:
+    """Count the part of the source that is held out, every process its share.
 
     Where there is none, the last epoch counts a few training pictures: a run that learnt nothing cannot count those.
     """
@@ -187,7 +188,7 @@ def count_kept_aside(state: TrainState) -> list[Row]:
     rows = everywhere(state.fabric, count_dataset(state.counting_network, share, **sizes))
     if not any(row.count for row in rows) and any(row.truth for row in rows):
         warnings.warn(
-            "the density is zero on every picture that was counted; if the next epoch does not mend it, start a "
+            "the density is zero on every picture that was counted; if the next epoch does not fix it, start a "
             "new run with a lower train.head_learning_rate",
             GbdgcWarning,
             stacklevel=2,
@@ -213,7 +214,7 @@ def save_model(state: TrainState, summary: dict[str, Any], name: str) -> None:
     info = {
         "name": config.name,
         # What it was trained on, not where that lies on this machine: models travel.
-        "source": ["/".join(Path(place).parts[-2:]) for place in config.data.source],
+        "source": ["/".join(Path(path).parts[-2:]) for path in config.data.source],
         "method": config.method.name,
         "selection": config.train.selection if name == checkpoint.BEST else "none",
         "seed": config.train.seed,
@@ -233,7 +234,7 @@ def finish_model(state: TrainState) -> None:
     """
     path = state.run.best
     network, info, _ = checkpoint.load_model(path)
-    # Where nothing was kept aside there is nothing to go by; and not again in a run that was stopped right here.
+    # Where nothing was held out there is nothing to go by; and not again in a run that was stopped right here.
     if state.config.train.calibrate and info["validation"] and "gain" not in info:
         info["gain"] = unbiased_gain(info["validation"])
         network.scale_density(info["gain"])
@@ -256,7 +257,7 @@ def rate_factor(state: TrainState, step: int) -> float:
     """Return the schedule at a step of the run: a function of the step alone, so there is nothing to save of it."""
     if state.config.train.schedule == "constant":
         return 1.0
-    total = state.config.train.epochs * state.steps_an_epoch
+    total = state.config.train.epochs * state.steps_per_epoch
     progress = step / max(1, total - 1)
     return one_cycle(progress) if state.config.train.schedule == "onecycle" else warm_cosine(progress)
 

@@ -16,6 +16,7 @@ from torch.distributed import DistError
 from gbdgc import checkpoint
 from gbdgc.config import Config, differences, load_config, save_config, settings_that_matter
 from gbdgc.errors import InputError, UsageError
+from gbdgc.files import AnyPath
 from gbdgc.progress import progress_bar, stderr
 from gbdgc.runs import Resume, RunFolder, TrainingRun
 from gbdgc.training.budget import fit_to_budget
@@ -26,12 +27,12 @@ from gbdgc.training.state import TrainState, build_state
 
 
 def train(
-    config: str | os.PathLike[str] | Config,
+    config: AnyPath | Config,
     overrides: Sequence[str] = (),
     *,
     resume: Resume = False,
     devices: int = 1,
-    folder: str | os.PathLike[str] | None = None,
+    folder: AnyPath | None = None,
     budget: float | None = None,
 ) -> TrainingRun:
     """Train a counter.
@@ -184,7 +185,7 @@ def reporting(state: TrainState) -> Iterator[Report]:
     train = state.config.train
     bar = progress_bar("steps") if state.fabric.is_global_zero else None
     with bar or nullcontext():
-        task = bar.add_task("", total=train.epochs * state.steps_an_epoch) if bar else None
+        task = bar.add_task("", total=train.epochs * state.steps_per_epoch) if bar else None
 
         def report(state: TrainState, losses: dict[str, float]) -> None:
             if bar is not None and task is not None:

@@ -1,6 +1,5 @@
 """Everything that changes while a run trains, in one place: built, saved and restored here."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from gbdgc.data.reading import refuse_problems
 from gbdgc.domains import PARTITIONS, Partition, build_partition
 from gbdgc.domains.embedded import WarmStartDomains
 from gbdgc.errors import InputError
+from gbdgc.files import AnyPath
 from gbdgc.methods.build import build_method
 from gbdgc.models import Network, build_network
 from gbdgc.runs import TrainingRun
@@ -63,14 +63,14 @@ class TrainState:
         return [id.split("/", 1)[0] if several else "" for id in self.source.dataset.ids]
 
     @property
-    def steps_an_epoch(self) -> int:
-        """How many batches make a pass over the source."""
-        return max(1, len(self.source) * self.config.data.repeats // self.config.train.batch_size)
+    def steps_per_epoch(self) -> int:
+        """How many batches make an epoch."""
+        return self.source.steps_per_epoch(self.config.train.batch_size, self.config.data.repeats)
 
     @property
     def steps_done(self) -> int:
         """Steps since the beginning of the run."""
-        return self.epoch * self.steps_an_epoch + self.step
+        return self.epoch * self.steps_per_epoch + self.step
 
     @property
     def counting_network(self) -> Network:
@@ -179,7 +179,7 @@ def load_source(config: Config) -> tuple[Dataset, Dataset | None]:
     """Return the part of the source to train on and the part kept aside to choose the model by."""
     data = config.data
     # The ids of several sources put together begin with these names.
-    datasets = {name: load_training_part(place, data) for name, place in named(data.source).items()}
+    datasets = {name: load_training_part(path, data) for name, path in named(data.source).items()}
     known = {id for dataset in datasets.values() for id in dataset.ids}
     if unknown := [id for id in data.exclude if id not in known]:
         raise InputError(f"data.exclude: {unknown[0]}", "no source has a picture of that id", f"such as {min(known)}")
@@ -218,18 +218,13 @@ def start_from(model: str, build: dict[str, Any], *, style: bool) -> Network:
     return network
 
 
-def source_shares(data: DataConfig) -> dict[str, float] | None:
-    """Return the share of each source in an epoch, if the config sets them."""
-    return None if data.shares is None else dict(zip(named(data.source), data.shares, strict=True))
-
-
-def load_training_part(place: str | os.PathLike[str], data: DataConfig) -> Dataset:
+def load_training_part(path: AnyPath, data: DataConfig) -> Dataset:
     """Return the labelled training pictures of one data set."""
-    dataset = load_dataset(place, data.format, skip_bad=True)
+    dataset = load_dataset(path, data.format, skip_bad=True)
     # Data of one's own seldom has splits: all of it is then there to train on.
     everything = data.split == "all" or (data.split == "train" and set(dataset.labelled.split_sizes()) == {None})
     part = dataset if everything else dataset.where(data.split)
-    refuse_problems(part, place)  # those of other parts are none of its business
+    refuse_problems(part, path)  # those of other parts are none of its business
     return part.labelled if everything else part.labelled.where(data.split)
 
 

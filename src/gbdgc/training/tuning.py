@@ -19,7 +19,7 @@ from gbdgc.data import Dataset
 from gbdgc.errors import InputError
 from gbdgc.evaluation import Row, Unreadable, count_rows, doubt, errors, save_calibrated, summarise, unbiased_gain
 from gbdgc.evaluation.counting import WHOLE
-from gbdgc.files import write_json
+from gbdgc.files import AnyPath, write_json
 from gbdgc.progress import stderr
 from gbdgc.runs import RunFolder
 from gbdgc.training.run import train
@@ -34,8 +34,6 @@ _FOLDS = 3
 _STEPS = 120
 _FACTORS = 0.2, 5.0
 _LEAST_GAIN = 0.02  # as a share of the error: less is not worth another model
-
-Place = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -54,12 +52,12 @@ class Tuning:
 
 
 def tune(
-    data: Place,
-    start: Place = "default",
+    data: AnyPath,
+    start: AnyPath = "default",
     *,
     format: str = "auto",
     split: str = "train",
-    out: Place | None = None,
+    out: AnyPath | None = None,
     steps: int = _STEPS,
     seed: int = 0,
 ) -> Tuning:
@@ -184,18 +182,15 @@ class _Fits:
         """Return a model fitted to these pictures."""
         if way == _FACTOR:
             ids = set(pictures.ids)
-            return self._scaled(best_factor([row for row in self.before if row.id in ids]), folder)
+            factor = best_factor([row for row in self.before if row.id in ids])
+            tensors, info = checkpoint.read(self.start)
+            checkpoint.write(path := folder.with_suffix(".safetensors"), _times(tensors, factor), info)
+            return path
         config = self._config(way, len(pictures), pictures.save(folder.with_suffix(".jsonl")))
         run = train(config, folder=folder)
         if not run.finished:
             raise KeyboardInterrupt
         return run.best
-
-    def _scaled(self, factor: float, folder: Path) -> Path:
-        """Write the start with all its counts multiplied."""
-        tensors, info = checkpoint.read(self.start)
-        checkpoint.write(path := folder.with_suffix(".safetensors"), _times(tensors, factor), info)
-        return path
 
     def _config(self, way: str, pictures: int, manifest: Path) -> Config:
         info = checkpoint.read(self.start)[1]

@@ -2,7 +2,7 @@
 
 from gbdgc.benchmark.declaration import Benchmark
 from gbdgc.benchmark.tables.components import COMPONENTS
-from gbdgc.benchmark.tables.domains import DOMAINS
+from gbdgc.benchmark.tables.domains import USE_OF_DOMAINS
 from gbdgc.benchmark.tables.epoch_spread import EPOCH_SPREAD
 from gbdgc.benchmark.tables.k import NUMBER_OF_DOMAINS
 from gbdgc.benchmark.tables.partition import PARTITION
@@ -12,7 +12,7 @@ from gbdgc.benchmark.tables.transfer import TRANSFER
 from gbdgc.benchmark.tables.within import WITHIN
 from gbdgc.errors import UsageError
 
-_ALL = (TRANSFER, WITHIN, DOMAINS, STABILITY, PARTITION, NUMBER_OF_DOMAINS, COMPONENTS, SEPARATION, EPOCH_SPREAD)
+_ALL = (TRANSFER, WITHIN, USE_OF_DOMAINS, STABILITY, PARTITION, NUMBER_OF_DOMAINS, COMPONENTS, SEPARATION, EPOCH_SPREAD)
 BENCHMARKS: dict[str, Benchmark] = {each.name: each for each in _ALL}
 
 

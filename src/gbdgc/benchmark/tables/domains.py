@@ -7,7 +7,7 @@ from gbdgc.benchmark.declaration import Benchmark, Cell
 from gbdgc.benchmark.layout import ERRORS, Column, Line, Table, Value, by_pair, notes, pair_columns, pair_values
 from gbdgc.benchmark.measures import errors_by_picture
 from gbdgc.benchmark.protocol import to_every_other
-from gbdgc.benchmark.tables.partition import PARTITIONS
+from gbdgc.benchmark.tables.partition import PARTITION_ROWS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +18,7 @@ _MEASURES = {"MAE": ERRORS["MAE"]}
 _CHANGE: Column = ("all", "all", "change, %")
 _DRAWS = 2000
 _MIXING = "method.name=mixing"
+_STABLE = PARTITION_ROWS["granular balls, stable"]
 
 
 def relative_change(cells: Sequence[Cell], baseline: Sequence[Cell]) -> Value | None:
@@ -71,21 +72,16 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
     return [Table(benchmark.name, benchmark.caption, columns, lines, [*notes(cells), about_change])]
 
 
-DOMAINS = Benchmark(
+USE_OF_DOMAINS = Benchmark(
     name="domains",
     caption="Whether pseudo-domains help",
     variants={
         _BASELINE: ["method.name=erm"],
         "GBDGC": ["method.name=gbdgc"],
-        **{f"mixing, {name}": [_MIXING, *overrides] for name, overrides in PARTITIONS.items()},
-        "balanced, granular balls, stable": [
-            _MIXING,
-            "method.mix=0",
-            "data.balanced=true",
-            *PARTITIONS["granular balls, stable"],
-        ],
-        "mixing and L_equal": [_MIXING, "method.equal_density=0.1", *PARTITIONS["granular balls, stable"]],
-        "L_equal alone": [_MIXING, "method.mix=0", "method.equal_density=0.1", *PARTITIONS["granular balls, stable"]],
+        **{f"mixing, {name}": [_MIXING, *overrides] for name, overrides in PARTITION_ROWS.items()},
+        "balanced, granular balls, stable": [_MIXING, "method.mix=0", "data.balanced=true", *_STABLE],
+        "mixing and L_equal": [_MIXING, "method.equal_density=0.1", *_STABLE],
+        "L_equal alone": [_MIXING, "method.mix=0", "method.equal_density=0.1", *_STABLE],
     },
     pairs=to_every_other,
     measure=errors_by_picture,

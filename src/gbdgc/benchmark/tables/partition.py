@@ -7,7 +7,7 @@ from gbdgc.benchmark.protocol import to_every_other
 
 _PAPER, _STABLE = "discovery.mode=paper", "discovery.mode=stable"
 
-PARTITIONS: dict[str, list[str]] = {
+PARTITION_ROWS: dict[str, list[str]] = {
     "random": ["discovery.partition=random", _PAPER],
     "k-means": ["discovery.partition=kmeans", _PAPER],
     "granular balls": ["discovery.partition=balls", _PAPER],
@@ -18,7 +18,7 @@ PARTITIONS: dict[str, list[str]] = {
 PARTITION = Benchmark(
     name="partition",
     caption="How the pseudo-domains are found",
-    variants=PARTITIONS,
+    variants=PARTITION_ROWS,
     pairs=to_every_other,
     measure=errors_on_target,
     layout=one_error_table,

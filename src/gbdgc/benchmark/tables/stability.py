@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gbdgc.benchmark.declaration import Benchmark, Cell, Settings
 from gbdgc.benchmark.layout import Column, Line, Table, by_source, notes, over_seeds
 from gbdgc.benchmark.protocol import source_alone, source_settings
-from gbdgc.benchmark.tables.partition import PARTITIONS
+from gbdgc.benchmark.tables.partition import PARTITION_ROWS
 from gbdgc.errors import InputError
 from gbdgc.runs import TrainingRun
 
@@ -48,7 +48,7 @@ def follow_partitions(run: TrainingRun, source: str, target: str | None, setting
         raise InputError(run.folder, reason, "delete it, and it is trained again")
     epochs = [_describe(model, source, settings) for model in models]
     history: dict[str, list[NDArray[np.int64]]] = {}
-    for name, overrides in PARTITIONS.items():
+    for name, overrides in PARTITION_ROWS.items():
         own = ["data.source=[]", *source_settings(source), *settings.overrides, *overrides]
         partition = choose_partition(load_config(settings.config, [*own, f"train.seed={run.config['train']['seed']}"]))
         labels = history.setdefault(name, [])
@@ -69,7 +69,7 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
     """Show a section per source; nothing is published to compare with."""
     lines = []
     for source, of_source in by_source(cells).items():
-        for name in PARTITIONS:
+        for name in PARTITION_ROWS:
             followed = [cell["partitions"][name] for cell in of_source]
             values = {column: over_seeds([100 * row[key] for row in followed]) for key, column in _MEASURES.items()}
             lines.append(Line((source, name), values, source))

@@ -7,7 +7,7 @@ from gbdgc.benchmark.layout import Table, error_table
 from gbdgc.benchmark.measures import errors_on_target
 from gbdgc.benchmark.protocol import JOINT, to_every_other_and_joint
 
-METHODS: dict[str, list[str]] = {"plain regression": ["method.name=erm"], "GBDGC": []}
+METHOD_ROWS: dict[str, list[str]] = {"plain regression": ["method.name=erm"], "GBDGC": []}
 
 
 def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
@@ -24,7 +24,7 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
 TRANSFER = Benchmark(
     name="transfer",
     caption="Errors on data sets never seen in training",
-    variants=METHODS,
+    variants=METHOD_ROWS,
     pairs=to_every_other_and_joint,
     measure=errors_on_target,
     layout=layout,

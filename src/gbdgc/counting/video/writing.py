@@ -1,6 +1,5 @@
 """Writing videos that browsers and players can show, with an encoder whose licence does not restrict distribution."""
 
-import os
 from contextlib import ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +12,7 @@ from PIL import Image
 
 from gbdgc.counting.video.opening import load_av
 from gbdgc.errors import InputError
-from gbdgc.files import atomic_write
+from gbdgc.files import AnyPath, atomic_write
 
 FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
 
@@ -42,16 +41,14 @@ class VideoWriter:
     Parameters
     ----------
     path : ``.mp4``, ``.m4v``, ``.mov`` or ``.mkv``.
-    fps : pictures a second, as played.
+    fps : pictures per second, as played.
     size : width and height. Encoders want both even: an odd one is extended by a pixel. Pictures of another size are
         scaled to it.
     codec : "h264", "vp9" or "mpeg4"; by default the first that needs no GPL encoder: H.264 where PyAV has
         OpenH264, else VP9, and MPEG-4 in ``.mov``.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], fps: float, size: tuple[int, int], codec: str | None = None
-    ) -> None:
+    def __init__(self, path: AnyPath, fps: float, size: tuple[int, int], codec: str | None = None) -> None:
         av = load_av()
         self.path = Path(path)
         if self.path.suffix.lower() not in FORMATS:

@@ -148,6 +148,7 @@ def test_a_notebook_shows_the_annotated_picture_and_the_numbers() -> None:
         assert max(shown.size) <= 900
     sure = replace(result, spread=Spread(9.2 / 11, 14.1 / 11))
     assert sure._repr_html_().startswith("<p><b>6.0 people</b> (4–9)</p>")
+    assert "&lt;gate&gt;: 6.0 (4–9), 0.50 per m²</p>" in sure.with_zones(parse_zones(zones))._repr_html_()
 
 
 def test_a_counter_says_what_it_is(model: Path) -> None:

@@ -150,7 +150,7 @@ def test_a_walk_from_pictures_to_people_per_square_metre(
         for distance, metres in (("1–2", "4"), ("2–3", "2.5")):
             page.get_by_label(distance).fill(metres)
         expect(page.locator("#zones output").first).to_have_text(re.compile(r"/m²$"))
-        expect(page.locator(".levels span")).to_have_text(["to 2/m²", "to 4/m²", "to 5/m²", "over 5/m²"])
+        expect(page.locator(".levels span")).to_have_text(["≤ 2/m²", "≤ 4/m²", "≤ 5/m²", "> 5/m²"])
         page.click("#rectangle")
         page.get_by_label("What Zone 3 is for").select_option("mask")
         with page.expect_download() as saved:

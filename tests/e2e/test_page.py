@@ -1,5 +1,6 @@
 """The page in a real browser, against a real server: what a visitor does, and what they then see."""
 
+import csv
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -83,6 +84,12 @@ def test_the_interval_stands_below_the_number_and_beside_each_zone(
         page.click("#rectangle")
         low, high = (f"{round(end):,}" for end in answer["zone_intervals"]["middle"])
         expect(page.locator("#zones output")).to_have_text(re.compile(rf"^[\d.]+ {low}–{high}$"))
+        with page.expect_download() as download:
+            page.click("#save-csv")
+        heading, row = csv.reader(Path(download.value.path()).read_text().splitlines())
+        assert heading == ["picture", "people", "low", "high", "Zone 1", "Zone 1 low", "Zone 1 high"]
+        ends = [*answer["interval"], *answer["zone_intervals"]["middle"]]
+        assert [float(row[index]) for index in (2, 3, 5, 6)] == pytest.approx(ends, abs=0.5)
 
 
 def test_the_slider_sets_the_opacity_also_by_keyboard(visit: Any, street: Any) -> None:

@@ -303,7 +303,10 @@ def _check_labels(
     for fit in (fit for fit in fits if fit.score < 0):
         detail = f"score {fit.score:.2f}; {fit.sample.count} labelled, {fit.count:.0f} counted"
         wrong.append(Finding("misfit", (fit.sample.id,), detail))
-    text = "Score: mean log density at the labelled heads against the picture's mean; below 0 is worse than anywhere."
+    text = (
+        "Score: mean log density at the labelled heads against the picture's mean; "
+        "below 0 the model sees fewer people at the heads than elsewhere."
+    )
     return fits, wrong, [Section("Labels that fit their picture least", text, groups)] if groups else []
 
 

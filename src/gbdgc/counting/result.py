@@ -270,8 +270,9 @@ class Result:
         if self.interval is not None:
             lines[0] += f" ({range_text(self.interval)})"
         for name, people in self.zones.items():
-            per_m2 = self.per_m2.get(name)
-            lines.append(f"{escape(name)}: {people:,.1f}" + ("" if per_m2 is None else f", {per_m2:.2f} per m²"))
+            between = f" ({range_text(self.zone_intervals[name])})" if self.spread else ""
+            dense = "" if (per_m2 := self.per_m2.get(name)) is None else f", {per_m2:.2f} per m²"
+            lines.append(f"{escape(name)}: {people:,.1f}{between}{dense}")
         lines += [f"<i>{escape(warning)}</i>" for warning in self.warnings]
         source, alternative = jpeg_address(picture, quality=85), escape(self.source or "picture", quote=True)
         return f'<p>{"<br>".join(lines)}</p><img src="{source}" alt="{alternative}" style="max-width: 100%">'

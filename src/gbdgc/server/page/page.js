@@ -178,7 +178,8 @@ async function showFrame(index, canvas = null) {
   layer.hidden = false;
   showNumber();
   const parts = [frame.time === undefined ? state.name : `${state.name} at ${clock(frame.time)}`];
-  parts.push(`${answer.width} × ${answer.height}`, `${Math.round(answer.milliseconds)} ms`);
+  const seconds = answer.milliseconds / 1000;
+  parts.push(`${answer.width} × ${answer.height}`, seconds < 1 ? `${Math.round(answer.milliseconds)} ms` : `${seconds.toFixed(1)} s`);
   find("detail").textContent = parts.join(" · ");
   find("half").textContent = short(frame.peak / 4);
   find("peak").textContent = short(frame.peak);

@@ -119,19 +119,20 @@ function write(context, words, x, y, anchor, colour) {
 /** Two digits that count, as on the colour bar. */
 export const short = (value) => String(Number(value.toPrecision(2)));
 
-/** One row per frame (or the one picture), one column per zone, and another where the ground is measured. */
+/** One row per frame (or the one picture); a column per zone, its interval, and people per m² where the ground is known. */
 export function table({ name, frames, zones: all }) {
   const zones = all.filter((zone) => zone.kind === "zone");
   const measured = all.some((zone) => zone.kind === "ground") ? zones : [];
   const timed = frames[0]?.time !== undefined;
   const known = frames.some((frame) => frame.answer.spread);
   const ends = known ? ["low", "high"] : [];
-  const head = [timed ? "seconds" : "picture", "people", ...ends, ...zones.map((zone) => zone.name), ...measured.map((zone) => `${zone.name} per m²`)];
+  const withEnds = (people, { answer }) => [people, ...(known ? intervalAround(people, answer.spread) : [])].map((value) => value.toFixed(2));
+  const columns = zones.flatMap((zone) => [zone.name, ...ends.map((end) => `${zone.name} ${end}`)]);
+  const head = [timed ? "seconds" : "picture", "people", ...ends, ...columns, ...measured.map((zone) => `${zone.name} per m²`)];
   const rows = frames.map((frame) => [
     timed ? frame.time.toFixed(2) : name,
-    frame.count.toFixed(2),
-    ...(known ? intervalAround(frame.count, frame.answer.spread) : []).map((end) => end.toFixed(2)),
-    ...zones.map((zone) => frame.countIn(zone.corners).toFixed(2)),
+    ...withEnds(frame.count, frame),
+    ...zones.flatMap((zone) => withEnds(frame.countIn(zone.corners), frame)),
     ...measured.map((zone) => frame.perM2In(zone.corners)?.toFixed(3) ?? ""),
   ]);
   return [head, ...rows].map((row) => row.map(quoted).join(",") + "\r\n").join("");

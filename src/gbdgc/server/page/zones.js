@@ -185,7 +185,7 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
     LEVELS.forEach(([most, colour, words], index) => {
       const level = element("span");
       level.style.borderColor = colour;
-      level.textContent = Number.isFinite(most) ? `to ${most}/m²` : `over ${LEVELS[index - 1][0]}/m²`;
+      level.textContent = Number.isFinite(most) ? `≤ ${most}/m²` : `> ${LEVELS[index - 1][0]}/m²`;
       level.title = words;
       legend.append(level);
     });
@@ -233,11 +233,12 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
     zones.forEach((zone, index) => {
       const dense = zone.kind === "zone" ? perM2In(zone.corners) : null;
       const words = wordsFor(zone, countIn, perM2In);
+      const [people, perM2 = ""] = zone.kind === "zone" ? words.split(" · ") : [""];
       const output = find("zones").children[index].querySelector("output");
       const range = zone.kind === "zone" ? rangeOf(countIn(zone.corners)) : "";
       const small = element("small", "dim");
       small.textContent = range && ` ${range}`;
-      output.replaceChildren(zone.kind === "zone" ? words.replace(" · ", "\n") : "", small);
+      output.replaceChildren(people, small, perM2 && ` ${perM2}`); // the interval is that of the people
       output.style.borderColor = tags[index].style.borderColor = dense === null ? "" : colourOf(dense);
       tags[index].textContent = `${zone.name} · ${words}`;
       tags[index].hidden = zone.kind === "ground"; // its corners have numbers

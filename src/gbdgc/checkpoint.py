@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from gbdgc.data.transforms import preparation
 from gbdgc.errors import InputError, about, as_input_error
 from gbdgc.files import atomic_write
 from gbdgc.models import Network, build_network
@@ -185,13 +186,18 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], d
     tensors, info = read(path)
     if "build" not in info:
         raise InputError(path, "the state of a run, not a model", f"give the {BEST} beside it")
+    weights = nested("network", tensors)
     try:
+        with torch.device("meta"):  # sizes are compared before memory is taken for what a file claims
+            build_network(**info["build"], style=False, pretrained=False).load_state_dict(weights, assign=True)
         network = build_network(**info["build"], style=False, pretrained=False)
-        network.load_state_dict(nested("network", tensors))
+        network.load_state_dict(weights)
     except (RuntimeError, TypeError, ValueError) as error:
-        raise InputError(path, f"made by another version of gbdgc, or damaged ({error})") from error
+        reason = f"made by another version of gbdgc, or damaged ({' '.join(str(error).split()):.300})"
+        raise InputError(path, reason, "take another copy of the model, or make it again") from error
     extras = {name: tensor for name, tensor in tensors.items() if not name.startswith("network/")}
     with about(path):
+        preparation(info)
         return network.eval(), info, to_arrays(extras)
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from gbdgc.benchmark.drawn import draw_benchmark_data
 from gbdgc.benchmark.layout import one_error_table
 from gbdgc.benchmark.measures import errors_on_target
 from gbdgc.benchmark.protocol import to_itself
-from gbdgc.benchmark.runner import Interrupted
+from gbdgc.benchmark.runner import Interrupted, finished_cell, plan_benchmark
 from gbdgc.benchmark.tables.partition import PARTITION_ROWS
 from gbdgc.cli.benchmark import benchmark as command
 from gbdgc.errors import InputError
@@ -147,6 +148,16 @@ def test_only_the_sources_and_rows_asked_for_are_run(drawn: Data, settings: Call
     assert cell["variant"] == "plain regression"
     with pytest.raises(InputError, match="no variant GB; there are: plain regression; GBDGC"):
         run_benchmark("transfer", settings(variants=["GB"]))
+
+
+@pytest.mark.parametrize("content", ["", "3", "{}", '{"settings": 3}', "[" * 100_000])
+def test_a_damaged_result_is_named(settings: Callable[..., Settings], content: str) -> None:
+    task, *_ = plan_benchmark("transfer", settings())
+    task.path.parent.mkdir(parents=True)
+    task.path.write_text(content)
+    for read in (partial(finished_cell, task), partial(read_cells, task.settings.out, "transfer")):
+        with pytest.raises(InputError, match=r"seed0\.json: not a result .*; delete it"):
+            read()
 
 
 @pytest.mark.slow

@@ -24,7 +24,10 @@ def test_what_is_not_there_yet_is_empty_and_what_must_be_there_is_named(tmp_path
     assert (run.metrics, run.domains, run.epoch_models, run.finished) == ([], [], [], False)
     with pytest.raises(InputError, match=r"not the folder of a training \(it has no config\.yaml\)"):
         _ = run.config
-    with pytest.raises(InputError, match=r"environment\.json: cannot be read .*resume it"):
-        _ = run.environment
+    for content in (None, "[]", "3", "[" * 100_000):
+        if content is not None:
+            (tmp_path / "environment.json").write_text(content)
+        with pytest.raises(InputError, match=r"environment\.json: cannot be read .*resume it"):
+            _ = run.environment
     run.mark_finished(True)
     assert run.finished

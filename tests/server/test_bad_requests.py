@@ -191,6 +191,25 @@ def test_a_request_of_the_wrong_shape_is_told_the_right_one(client: httpx.Client
     refused(answer, 400, "bad_multipart", "boundary")
 
 
+@pytest.mark.parametrize("charset", ["undefined", "idna", "unicode_escape", "utf-16", "x" * 200])
+def test_fields_in_another_charset_are_refused(client: httpx.Client, charset: str) -> None:
+    body = b'--b\r\nContent-Disposition: form-data; name="\\ud800"\r\n\r\nx\r\n--b--\r\n'
+    headers = {"Content-Type": f"multipart/form-data; boundary=b; charset={charset}"}
+    refused(client.post("/v1/count", content=body, headers=headers), 400, "bad_multipart", "not UTF-8")
+    headers = {"Content-Type": "multipart/form-data; boundary=b; charset=UTF-8"}
+    refused(client.post("/v1/count", content=body, headers=headers), 400, "bad_field", "no such field")
+
+
+def test_what_clients_do_wrong_is_answered_without_a_warning_in_the_log(client: httpx.Client, service: Any) -> None:
+    before = len(service.log.read_text())
+    for wrong in (b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n"):
+        assert b" 400 " in raw(client, wrong)
+    for kind in ("websocket", "h2c"):
+        upgrade = {"Connection": "Upgrade", "Upgrade": kind}
+        assert client.get("/v1/health", headers=upgrade).status_code == 200
+    assert "WARNING" not in service.log.read_text()[before:], "only the lines of access"
+
+
 @pytest.mark.parametrize(
     "target", ["/page/../app.py", "/page/..%2fapp.py", "/page//etc/passwd", "/%2e%2e/app.py", "/page/%00"]
 )

@@ -159,6 +159,20 @@ def test_a_fault_of_ours_is_answered_logged_and_counted_like_anything_else(
     assert 'gbdgc_requests_total{route="/v1/count",status="500"} 1.0' in figures.text
 
 
+def test_a_model_of_any_name_is_served() -> None:
+    counter = gbdgc.Counter.load()
+    counter.info |= {"name": "\ud800", "method": "\udfff", "build": []}
+
+    async def ask() -> tuple[httpx.Response, httpx.Response]:
+        transport = httpx.ASGITransport(create_app(counter))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return await client.get("/v1/model"), await client.get("/metrics")
+
+    about, figures = asyncio.run(ask())
+    assert (about.status_code, figures.status_code) == (200, 200)
+    assert (about.json()["name"], about.json()["about"]["method"]) == ("?", "?")
+
+
 def test_want_of_memory_is_not_called_a_bad_picture(street: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def starved(*_: object, **__: object) -> None:
         raise NotEnoughMemory("the picture", "not enough memory for 9 x 9 pixels", "count a smaller one")

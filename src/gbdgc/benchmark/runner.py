@@ -140,13 +140,19 @@ def _only(wanted: Sequence[str], what: Literal["source", "variant"], jobs: list[
 def read_cells(out: AnyPath, benchmark: str) -> list[Cell]:
     """Read the finished cells."""
     folder = cells_folder(out, benchmark)
-    cells = []
-    for path in sorted(folder.glob("*.json")):
-        with as_input_error(ValueError, path, "not a result ({error})", "delete it and run the benchmark again"):
-            cells.append(json.loads(path.read_text(encoding="utf-8")))
+    cells = [_read_cell(path) for path in sorted(folder.glob("*.json"))]
     if not cells:
         raise InputError(folder, "no results yet", "run the benchmark first")
     return cells
+
+
+def _read_cell(path: Path) -> Cell:
+    damaged = (ValueError, RecursionError)
+    with as_input_error(damaged, path, "not a result ({error})", "delete it and run the benchmark again"):
+        cell: Cell = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(cell, dict) or not isinstance(cell.get("settings"), dict):
+            raise ValueError("it has no settings")
+        return cell
 
 
 def cells_folder(out: AnyPath, benchmark: str) -> Path:
@@ -161,7 +167,7 @@ def finished_cell(task: Task) -> Cell | None:
     path, config, engine = task.path, task.config, task.settings.engine
     if not path.exists():
         return None
-    cell: Cell = json.loads(path.read_text(encoding="utf-8"))
+    cell = _read_cell(path)
     changed = differences(cell["settings"], _settings(config))
     if engine is not None and cell.get("engine", engine) != engine:
         changed.append(f"engine: {cell['engine']} then, {engine} now")

@@ -20,8 +20,8 @@ def models() -> None:
         kind = ", ".join(filter(None, (info["build"]["backbone"], info.get("method"))))
         network = f"{kind}\n{path.stat().st_size / 1e6:.1f} MB"
         # `gbdgc data demo crowds` makes crowds/source, whose last part says nothing
-        paths = (path.removesuffix("/source").rsplit("/", 1)[-1] for path in info.get("source", ["not recorded"]))
-        source = "\n".join(paths)
+        names = (each.removesuffix("/source").rsplit("/", 1)[-1] for each in info.get("source", ["not recorded"]))
+        source = "\n".join(names)
         errors = [f"{data} {errors['mae']:.1f}" for data, errors in info.get("errors", {}).items()]
         known = info.get("calibration")
         calibration = f"{known['coverage']:.0%}\n{known['images']} pictures" if known else "none"

@@ -17,17 +17,13 @@ from gbdgc.counting.result import Result
 from gbdgc.counting.sources import Picture, Source
 from gbdgc.counting.trust import FAR, Trust
 from gbdgc.data.images import MAX_PIXELS, RGB
-from gbdgc.data.transforms import DESCRIBED_SIDE, limit_side, resized
+from gbdgc.data.transforms import DESCRIBED_SIDE, check_preparation, limit_side, preparation, resized
 from gbdgc.errors import InputError, about
 from gbdgc.files import AnyPath
 from gbdgc.shipped import find_model
 
 _FINE_PIXELS = 16_000_000
 _COARSE_STRIDE = 4  # above _FINE_PIXELS a result keeps its density at this stride: a sixteenth of the memory
-
-_MOST_SCALE, _MOST_DESCRIPTOR_SIZE = 16, 4096
-_OWN_SETTINGS = ("max_side", "test_scale", "descriptor_size")
-"""Settings in a model's file on how pictures are prepared for it."""
 
 _TINY = np.zeros((1, 3, 32, 32), dtype=np.float32)
 """A picture to describe once, to learn the length of an engine's descriptors."""
@@ -65,18 +61,7 @@ class Counter:
 
     def __post_init__(self) -> None:
         self.tile = tiling.check_tile(self.tile)
-        # A model file brings some of these, and may say anything.
-        number = int | float | np.number
-        if self.max_side is not None and not (isinstance(self.max_side, number) and self.max_side >= 1):
-            advice = "give None to count at full size"
-            raise InputError(f"max_side={self.max_side}", "a side has at least one pixel", advice)
-        if not (isinstance(self.test_scale, number) and 0 < self.test_scale <= _MOST_SCALE):
-            advice = "give 1 to count pictures as they are"
-            raise InputError(f"test_scale={self.test_scale}", f"a size is above 0, and at most {_MOST_SCALE}", advice)
-        size = self.descriptor_size
-        if not (isinstance(size, int | np.integer) and 1 <= size <= _MOST_DESCRIPTOR_SIZE):
-            reason = f"a side has between 1 and {_MOST_DESCRIPTOR_SIZE} pixels"
-            raise InputError(f"descriptor_size={size}", reason, "give that of the model's training")
+        check_preparation(self.max_side, self.test_scale, self.descriptor_size)
 
     @classmethod
     def load(
@@ -127,8 +112,8 @@ class Counter:
             {name.removeprefix(part): array for name, array in extras.items() if name.startswith(part)}
             for part in ("trust/", "conformal/")
         )
-        settings: dict[str, Any] = {name: info[name] for name in _OWN_SETTINGS if name in info}
-        settings |= {"batch": opened.batch, "info": info}
+        with about(path):
+            settings: dict[str, Any] = preparation(info) | {"batch": opened.batch, "info": info}
         if trust:
             with about(path, "trust"):
                 settings["trust"] = Trust.from_arrays(trust)

@@ -223,7 +223,10 @@ def unpack(text: str) -> Description:
     """Return what ``pack`` wrote."""
     content = b64decode(text, validate=True)
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    return Description(json.loads(header["__metadata__"][DESCRIPTION_KEY]), load(content))
+    info = json.loads(header["__metadata__"][DESCRIPTION_KEY])
+    if not isinstance(info, dict):
+        raise ValueError("its description is not an object")
+    return Description(info, load(content))
 
 
 def sealed(content: bytes, suffix: str, beside: bytes = b"") -> bytes:

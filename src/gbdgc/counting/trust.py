@@ -12,6 +12,7 @@ from gbdgc.errors import InputError
 
 _AXES = 32
 _NEIGHBOURS = 3
+_MOST = 1e30  # in a file's arrays: their sums and squares must not overflow
 
 FAR = 0.99
 """The novelty above which to warn: one in a hundred training pictures would exceed it; with fewer than a hundred, only
@@ -61,8 +62,8 @@ class PlainArrays:
             if not fitting:
                 wanted = " x ".join(str(sizes.get(side, side) if isinstance(side, str) else side) for side in shape)
                 raise _wrong(f"{name}: of shape {' x '.join(map(str, array.shape)) or 'none'}, not {wanted}")
-            if not np.isfinite(array).all():
-                raise _wrong(f"{name}: holds numbers that are not finite")
+            if not (np.abs(array.astype(np.float64)) < _MOST).all():  # a NaN is not below it either
+                raise _wrong(f"{name}: holds numbers that are not finite, or beyond {_MOST:g}")
         made = cls(**arrays)
         if problem := made.problem():
             raise _wrong(problem)

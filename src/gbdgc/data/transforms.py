@@ -9,8 +9,10 @@ Points keep their order, and only cropping drops any. Random functions take thei
 """
 
 import math
+import reprlib
+from collections.abc import Mapping
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,8 @@ STRIDE = 16
 
 DESCRIBED_SIDE = 224
 """The side to which whole pictures are resized for discovery, unless a model was made with another."""
+
+_MOST_SIDE, _MOST_SCALE, _MOST_DESCRIPTOR_SIZE = 10**15, 16, 4096
 
 _ROUNDING = 1e-6
 """Pixels by which a box may pass the edge of the picture, from adding its corner and its side."""
@@ -70,6 +74,32 @@ def limit_side(image: RGB, max_side: int | None, scale: float = 1.0) -> RGB:
     if factor == 1:
         return image
     return resized(image, *scaled_size(columns, rows, factor))
+
+
+def preparation(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model's file says of how pictures are prepared for it; it may say anything, and is checked."""
+    settings = {name: info[name] for name in ("max_side", "test_scale", "descriptor_size") if name in info}
+    check_preparation(**settings)
+    return settings
+
+
+def check_preparation(
+    max_side: object = None, test_scale: object = 1.0, descriptor_size: object = DESCRIBED_SIDE
+) -> None:
+    """Refuse settings by which no picture can be prepared."""
+    if max_side is not None and not _is_number(max_side, 1, _MOST_SIDE):
+        reason, advice = "a side has at least one pixel", "give None to count at full size"
+        raise InputError("", f"max_side={reprlib.repr(max_side)}: {reason}", advice)
+    if not _is_number(test_scale, 1e-9, _MOST_SCALE):
+        reason, advice = f"a size is above 0, and at most {_MOST_SCALE}", "give 1 to count pictures as they are"
+        raise InputError("", f"test_scale={reprlib.repr(test_scale)}: {reason}", advice)
+    if not (isinstance(descriptor_size, int | np.integer) and _is_number(descriptor_size, 1, _MOST_DESCRIPTOR_SIZE)):
+        reason, advice = f"a side has between 1 and {_MOST_DESCRIPTOR_SIZE} pixels", "give that of the model's training"
+        raise InputError("", f"descriptor_size={reprlib.repr(descriptor_size)}: {reason}", advice)
+
+
+def _is_number(value: object, least: float, most: float) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(least <= value <= most)
 
 
 def resized_crop(image: RGB, points: Points, box: Box, width: int, height: int) -> tuple[RGB, Points]:

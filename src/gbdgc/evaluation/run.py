@@ -12,7 +12,7 @@ from typing import Any
 from gbdgc.checkpoint import model_file
 from gbdgc.counting import Counter
 from gbdgc.data import Dataset, load_dataset, named
-from gbdgc.errors import InputError, UsageError
+from gbdgc.errors import InputError, UsageError, as_input_error
 from gbdgc.evaluation.calibration import coverage
 from gbdgc.evaluation.counting import WHOLE, Unreadable, count_rows
 from gbdgc.evaluation.intervals import DRAWS
@@ -150,8 +150,10 @@ def _load(path: AnyPath, format: str, split: str | None) -> tuple[Dataset, str]:
 def _changed(file: Path, settings: dict[str, Any]) -> list[str]:
     """Name the settings that differ from those in a file; a model may have moved, and is identified by its hash."""
     before, now = read_json(file), json.loads(json.dumps(settings))
-    for each in (before, now):
-        each["weights"].pop("path", None)
+    foreign = (KeyError, AttributeError)
+    with as_input_error(foreign, file, "not the settings of such a run", "choose another folder"):
+        for each in (before, now):
+            each["weights"].pop("path", None)
     return [key for key in now if before.get(key) != now[key]]
 
 

@@ -112,6 +112,8 @@ class TrainingRun:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a file of a run."""
     resume = "it is written when the run ends: resume it"
-    with as_input_error((OSError, ValueError), path, "cannot be read ({error})", resume):
+    with as_input_error((OSError, ValueError, RecursionError), path, "cannot be read ({error})", resume):
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("not an object")
     return content

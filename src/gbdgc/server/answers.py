@@ -14,7 +14,7 @@ from gbdgc.counting.tiling import sum_cells
 from gbdgc.data.decoding import Decoder
 from gbdgc.data.images import NotEnoughMemory, PictureTooLarge
 from gbdgc.errors import InputError
-from gbdgc.server.limits import Limits, Refusal
+from gbdgc.server.limits import Limits, Refusal, sendable
 from gbdgc.server.upload import Upload, bad_zones
 from gbdgc.server.work import Check
 
@@ -132,12 +132,17 @@ def count_upload(counter: Counter, decoder: Decoder, upload: Upload, check: Chec
 
 def describe_model(counter: Counter, limits: Limits) -> Model:
     """Describe the model behind the service."""
-    info: dict[str, Any] = counter.info | counter.info.get("build", {})
+    build = counter.info.get("build")
+    info: dict[str, Any] = counter.info | (build if isinstance(build, dict) else {})
     return Model(
-        name=str(info.get("name", "unnamed")),
+        name=sendable(info.get("name", "unnamed")),
         engine=counter.engine.name,
         version=__version__,
-        about={key: info[key] for key in _ABOUT if isinstance(info.get(key), str | int | float)},
+        about={
+            key: value if isinstance(value := info.get(key), int | float) else sendable(value)
+            for key in _ABOUT
+            if isinstance(info.get(key), str | int | float)
+        },
         trust=counter.trust is not None,
         limits=limits,
     )

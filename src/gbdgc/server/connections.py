@@ -25,6 +25,7 @@ _LEAST_CONNECTIONS = 16
 _SECONDS_BETWEEN_REPORTS = 60.0
 
 log = logging.getLogger("uvicorn.error")
+_log_of_clients = log.getChild("clients")
 
 
 def client_key(host: str | None) -> str:
@@ -61,6 +62,8 @@ class Server(uvicorn.Server):
         # Uvicorn's backlog is also how many connections are accepted before the first of them is looked at.
         protocol: Any = partial(_BoundedProtocol, _Account(limits))
         super().__init__(uvicorn.Config(app, http=protocol, backlog=_ACCEPTED_AT_ONCE, **settings))
+        # What a client does wrong is answered, and must not fill the disk. Uvicorn's configuration resets the level.
+        _log_of_clients.setLevel(logging.ERROR)
         self._reported = -_SECONDS_BETWEEN_REPORTS
 
     async def startup(self, sockets: Any = None) -> None:
@@ -122,6 +125,7 @@ class _BoundedProtocol(H11Protocol):
 
     def __init__(self, account: _Account, **settings: Any) -> None:
         super().__init__(**settings)
+        self.logger = _log_of_clients
         self.key = ""
         self._account = account
         self._deadline: asyncio.TimerHandle | None = None

@@ -26,7 +26,7 @@ from gbdgc.evaluation import label_score
 from gbdgc.server.app import furnish, locked_by
 from gbdgc.server.connections import client_key
 from gbdgc.server.files import page_files
-from gbdgc.server.limits import Limits, Refusal
+from gbdgc.server.limits import Limits, Refusal, sendable
 from gbdgc.server.metrics import Metrics
 from gbdgc.server.upload import receiving
 from gbdgc.server.work import Check, WorkQueue
@@ -81,7 +81,7 @@ def create_label_app(
     own that leads to this machine.
     """
     queue = WorkQueue(LABELLING)
-    model = str(counter.info.get("name", "unnamed"))
+    model = sendable(counter.info.get("name", "unnamed"))
     locked = locked_by(token)
     results: OrderedDict[str, Result] = OrderedDict()
 
@@ -111,10 +111,10 @@ def create_label_app(
             heads = await asyncio.to_thread(labels.heads)
         counts = {name: None if points is None else len(points) for name, points in heads.items()}
         return Folder(
-            folder=str(labels.folder),
-            file=str(labels.path),
+            folder=sendable(labels.folder),
+            file=sendable(labels.path),
             model=model,
-            next_step=f"gbdgc tune {shlex.quote(str(labels.folder))}",
+            next_step=sendable(f"gbdgc tune {shlex.quote(str(labels.folder))}"),
             pictures=[
                 PictureState(name=name, width=sample.width, height=sample.height, heads=counts[name])
                 for name, sample in labels.pictures.items()

@@ -59,8 +59,13 @@ class Refusal(Exception):
     ) -> None:
         super().__init__(message)
         self.status, self.code, self.headers = status, code, headers
-        self.content = {"error": {"code": code, "message": message, "next_step": next_step}}
+        self.content = {"error": {"code": code, "message": sendable(message), "next_step": sendable(next_step)}}
 
     def response(self) -> JSONResponse:
         """Return the answer."""
         return JSONResponse(self.content, self.status, self.headers)
+
+
+def sendable(value: object) -> str:
+    """Return a text that can be sent, whatever a model's file, a path or a client has put into it."""
+    return str(value).encode(errors="replace").decode()

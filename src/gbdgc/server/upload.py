@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from fastapi import Request
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
@@ -33,9 +34,13 @@ class Upload(NamedTuple):
 
 async def read_upload(request: Request, limits: Limits, hold: Callable[[int], None]) -> Upload:
     """Read the request's body, or say what is wrong with it; ``hold`` is told of every piece, and may refuse it."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "multipart/form-data":
-        raise Refusal(415, "not_multipart", f"the body: '{kind[:80]}', not multipart/form-data", _EXAMPLE)
+    content_type = request.headers.get("content-type", "")
+    kind, options = parse_options_header(content_type)
+    if kind != b"multipart/form-data":
+        raise Refusal(415, "not_multipart", f"the body: '{content_type[:80]}', not multipart/form-data", _EXAMPLE)
+    charset = options.get(b"charset", b"utf-8").decode("latin-1")
+    if charset.lower() not in {"utf-8", "utf8"}:  # the parser would take any codec that Python has
+        raise Refusal(400, "bad_multipart", f"the body: its charset is '{charset[:80]}', not UTF-8", _EXAMPLE)
     try:
         async with receiving(request, limits, hold) as body:
             parser = MultiPartParser(

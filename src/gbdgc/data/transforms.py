@@ -12,7 +12,6 @@ import math
 import reprlib
 from collections.abc import Mapping
 from io import BytesIO
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,13 +88,15 @@ def check_preparation(max_side: object = None, test_scale: object = 1.0, descrip
     if not _is_number(test_scale, 1e-9, _MOST_SCALE):
         reason, advice = f"a size is above 0, and at most {_MOST_SCALE}", "give 1 to count pictures as they are"
         raise InputError("", f"test_scale={reprlib.repr(test_scale)}: {reason}", advice)
-    if not (isinstance(descriptor_size, Integral) and _is_number(descriptor_size, 1, _MOST_DESCRIPTOR_SIZE)):
+    if not (isinstance(descriptor_size, int | np.integer) and _is_number(descriptor_size, 1, _MOST_DESCRIPTOR_SIZE)):
         reason, advice = f"a side has between 1 and {_MOST_DESCRIPTOR_SIZE} pixels", "give that of the model's training"
         raise InputError("", f"descriptor_size={reprlib.repr(descriptor_size)}: {reason}", advice)
 
 
 def _is_number(value: object, least: float, most: float) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(least <= value <= most)
+    if type(value) is bool or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return bool(least <= value <= most)
 
 
 def resized_crop(image: RGB, points: Points, box: Box, width: int, height: int) -> tuple[RGB, Points]:

@@ -7,7 +7,6 @@ Each carries a digest of its content, which is checked whenever it is read.
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +21,7 @@ from torch import Tensor, nn
 
 from gbdgc.data.transforms import preparation
 from gbdgc.errors import InputError, about, as_input_error
-from gbdgc.files import atomic_write
+from gbdgc.files import AnyPath, atomic_write
 from gbdgc.models import Network, build_network
 from gbdgc.runs import BEST as BEST  # a model's name belongs to both
 from gbdgc.runs import CHECKPOINTS, TrainingRun
@@ -140,7 +139,7 @@ def save_model(
     write(path, nest("network", weights) | dict(extras), {**info, "build": dict(build)})
 
 
-def save_half(model: str | os.PathLike[str], out: Path) -> None:
+def save_half(model: AnyPath, out: Path) -> None:
     """Write a copy of a model with 16-bit weights: half the size, for counting and not for training."""
     tensors, info = read(model_file(model))
     halves = {
@@ -153,7 +152,7 @@ def save_half(model: str | os.PathLike[str], out: Path) -> None:
 
 
 def amend_model(
-    model: str | os.PathLike[str],
+    model: AnyPath,
     out: Path,
     info: Mapping[str, Any],
     tensors: Mapping[str, Tensor] = MappingProxyType({}),
@@ -163,7 +162,7 @@ def amend_model(
     write(out, before | dict(tensors), description | dict(info))
 
 
-def model_file(path: str | os.PathLike[str]) -> Path:
+def model_file(path: AnyPath) -> Path:
     """Return the model file: the best one of a run's folder, or the one that ships under a name."""
     path = find_model(path)
     advice = f"give a run's folder, a model file, or one of: {', '.join(shipped_models())}"
@@ -180,7 +179,7 @@ def model_file(path: str | os.PathLike[str]) -> Path:
     raise InputError(path, f"no {BEST} in it, nor in its {CHECKPOINTS}", "give the folder that `gbdgc train` printed")
 
 
-def load_model(path: str | os.PathLike[str]) -> tuple[Network, dict[str, Any], dict[str, NDArray[np.generic]]]:
+def load_model(path: AnyPath) -> tuple[Network, dict[str, Any], dict[str, NDArray[np.generic]]]:
     """Load a model file or a run's folder: the network, ready to count, its description and its further arrays."""
     path = model_file(path)
     tensors, info = read(path)

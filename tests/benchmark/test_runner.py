@@ -150,7 +150,7 @@ def test_only_the_sources_and_rows_asked_for_are_run(drawn: Data, settings: Call
         run_benchmark("transfer", settings(variants=["GB"]))
 
 
-@pytest.mark.parametrize("content", ["", "3", "{}", '{"settings": 3}', "[" * 100_000])
+@pytest.mark.parametrize("content", ["", "3", "{}", '{"settings": 3}', '{"settings": {}}', "[" * 100_000])
 def test_a_damaged_result_is_named(settings: Callable[..., Settings], content: str) -> None:
     task, *_ = plan_benchmark("transfer", settings())
     task.path.parent.mkdir(parents=True)

@@ -114,7 +114,7 @@ def test_a_run_is_not_resumed_by_another_model_or_with_other_switches(
     assert evaluate(moved, [place], out=tmp_path / "run", resume=True).summary["weights"]["path"] == str(moved)
     with claim(tmp_path / "run"), pytest.raises(InputError, match="another process is at work there"):
         evaluate(model, [place], out=tmp_path / "run", resume=True)
-    for content in ("{}", '{"weights": 3}'):
+    for content in ("{}", '{"weights": 3}', '{"weights": []}'):
         (tmp_path / "run" / "settings.json").write_text(content)
         with pytest.raises(InputError, match=r"settings\.json: not the settings of such a run"):
             evaluate(model, [place], out=tmp_path / "run", resume=True)

@@ -60,10 +60,18 @@ def test_dropping_the_style_branch_changes_no_count(network: Network) -> None:
 
 
 @pytest.mark.parametrize("size", [(64, 96), (50, 75), (17, 16), (1, 1)])
-def test_the_count_map_has_the_size_of_the_image(network: Network, size: tuple[int, int]) -> None:
-    counts = count_cells(TorchEngine(network), [np.zeros((*size, 3), np.uint8)] * 2)
+def test_counts_have_the_size_of_the_image(network: Network, size: tuple[int, int]) -> None:
+    counts = count_cells(TorchEngine(network, device="cpu"), [np.zeros((*size, 3), np.uint8)] * 2)
     assert counts.shape == (2, *size)
     assert counts.min() >= 0
+
+
+@pytest.mark.parametrize("size", [(50, 64), (64, 50), (17, 16)])
+def test_a_count_map_of_other_sides_than_multiples_of_sixteen_is_refused(
+    network: Network, size: tuple[int, int]
+) -> None:
+    with pytest.raises(InputError, match="multiples of 16"):
+        network.eval().count_map(torch.zeros(1, 3, *size))
 
 
 def test_the_count_map_spreads_the_cells_and_keeps_their_people(network: Network) -> None:

@@ -23,6 +23,7 @@ from gbdgc.runs import TrainingRun
 if TYPE_CHECKING:
     from gbdgc.config import Config
 
+_KEYS = {"source", "target", "variant", "seed", "settings"}
 _OF_THE_CELL = ("name", "data.source", "train.seed")  # settings that a cell has under names of its own
 
 
@@ -150,8 +151,8 @@ def _read_cell(path: Path) -> Cell:
     damaged = (ValueError, RecursionError)
     with as_input_error(damaged, path, "not a result ({error})", "delete it and run the benchmark again"):
         cell: Cell = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(cell, dict) or not isinstance(cell.get("settings"), dict):
-            raise ValueError("it has no settings")
+        if not (isinstance(cell, dict) and cell.keys() >= _KEYS and isinstance(cell["settings"], dict)):
+            raise ValueError(f"it lacks one of {', '.join(sorted(_KEYS))}")
         return cell
 
 

@@ -182,9 +182,10 @@ class OpenVinoEngine(_ExportedEngine):
         openvino = require("openvino", "openvino")
         # Without the hint some processors would run this in bf16, and the same picture count differently there.
         options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
-        options["INFERENCE_NUM_THREADS"] = threads or _cores_allowed()
         core = openvino.Core()
         place = (device or "CPU").upper()
+        if count := threads or (_cores_allowed() if place == "CPU" else 0):
+            options["INFERENCE_NUM_THREADS"] = count
         if place not in (known := [*core.available_devices, "AUTO"]):
             raise InputError(f"device {device!r}", f"OpenVINO finds only {', '.join(known)} here")
         with _reading(path):

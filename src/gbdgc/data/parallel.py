@@ -10,7 +10,7 @@ Outcome = TypeVar("Outcome")
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use, which in a container are fewer than the machine has."""
+    """Return how many cores this process may use, fewer than the machine has where it is held to some of them."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -150,7 +150,7 @@ def _load(path: AnyPath, format: str, split: str | None) -> tuple[Dataset, str]:
 def _changed(file: Path, settings: dict[str, Any]) -> list[str]:
     """Name the settings that differ from those in a file; a model may have moved, and is identified by its hash."""
     before, now = read_json(file), json.loads(json.dumps(settings))
-    foreign = (KeyError, AttributeError)
+    foreign = (KeyError, AttributeError, TypeError)
     with as_input_error(foreign, file, "not the settings of such a run", "choose another folder"):
         for each in (before, now):
             each["weights"].pop("path", None)

@@ -109,6 +109,9 @@ class Network(nn.Module):
 
     def count_map(self, images_B3HW: Tensor) -> Tensor:
         """Return people per pixel (B, 1, H, W); for evaluation mode, and images as `forward` takes them."""
+        height, width = images_B3HW.shape[-2:]
+        if height % STRIDE or width % STRIDE:
+            raise InputError(f"images of {width} x {height}", f"the sides must be multiples of {STRIDE}", "pad them")
         return self.to_pixels(self(images_B3HW).density)
 
     def feature_maps(

@@ -128,6 +128,6 @@ def _pour(people: NDArray[np.float64], length: int, stride: int) -> NDArray[np.f
     edges = np.minimum(np.arange(math.ceil(length / stride) + 1) * stride, length) * (len(people) / length)
     row = np.minimum(edges.astype(int), len(people) - 1)
     share = (edges - row)[:, None]
-    poured = np.diff(above[row] * (1 - share) + above[row + 1] * share, axis=0)
+    poured: NDArray[np.float64] = np.diff(above[row] * (1 - share) + above[row + 1] * share, axis=0)
     poured[poured < 0] = 0  # rounding may make the difference of two equal sums a little less than nothing
     return poured

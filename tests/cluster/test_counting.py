@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from socket import socket
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -77,6 +78,22 @@ def test_stretches_of_a_video_give_the_counts_of_the_whole(
     assert summary.parts > 2
     alone = [(frame.time, frame.count) for frame in Counter.load(model, threads=1).stream(film, every=0.5)]
     assert sorted((row["time"], row["count"]) for row in rows(tmp_path / "out")) == alone
+
+
+def test_a_job_that_is_stopped_leaves_nothing_to_a_cluster_that_stays(
+    archive: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    for copy in range(100):
+        os.link(archive / "0.png", archive / f"copy-{copy}.png")
+    out = tmp_path / "out"
+    monkeypatch.setattr("rich.progress.Progress.advance", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        count_on_cluster(archive, out, weights=model, part_size=1)
+    while ray.available_resources().get("CPU") != 2:
+        time.sleep(0.1)
+    assert 1 <= len(list(out.glob("part-*"))) < 100
 
 
 def test_workers_hold_the_cards_that_were_asked_for(archive: Path, model: Path, tmp_path: Path) -> None:

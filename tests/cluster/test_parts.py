@@ -63,11 +63,6 @@ def test_settings_of_a_table_that_are_damaged_are_named(tmp_path: Path, content:
         count_on_cluster(tmp_path / "a.png", tmp_path, weights=model)
 
 
-def test_a_part_survives_the_way_to_its_worker() -> None:
-    part = Part((Item("caf\udce9.jpg", "caf\udce9.jpg"), Item("film.mp4", "film.mp4", True, 10.0, 20.0)))
-    assert Part.from_json(part.to_json()) == part
-
-
 def test_stretches_of_one_video_are_told_apart() -> None:
     first, second = (Item("film.mp4", "film.mp4", True, start, None) for start in (0.0, 10.0))
     assert first.key != second.key

@@ -1,16 +1,16 @@
 """Counting on a cluster: a list of pictures and videos in, a Parquet table of many files out, each picture once.
 
-Ray Data hands parts of the list to workers. A worker counts its part and writes it as one file, whole or not at all,
+Ray hands parts of the list to workers. A worker counts its part and writes it as one file, whole or not at all,
 under a name that follows from the list; so a part that is done twice, because its node was lost, is there once.
 """
 
 import json
-import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 JOB = "_job.json"
 """The settings of a table, beside its parts; readers of Parquet pass over names with an underscore."""
 
+_AHEAD = 2000
+"""How many parts Ray knows of at once, enough for as many cores; the memory for all of a huge job would be large."""
 _WHOLE_NUMBERS = frozenset({"width", "height", "domain"})
 _TEXTS = frozenset({"source", "clock", "warnings", "overlay", "density"})
 
@@ -135,43 +137,43 @@ def count_on_cluster(
         with connected(cluster, cores=cores) as ray, progress_bar() as bar:
             warn_if_no_node_fits(ray, cores=threads, gpus=gpus)
             task = bar.add_task("counting", total=len(items), completed=len(items) - left)
-            for done in _run(parts, job, workers, gpus):
-                counted, failed = counted + done["counted"], failed + done["failed"]
-                bar.advance(task, done["items"])
+            with closing(_run(parts, job, workers, gpus)) as outcomes:
+                for done in outcomes:
+                    counted, failed = counted + done["counted"], failed + done["failed"]
+                    bar.advance(task, done["items"])
     return ClusterSummary(job.out, counted, failed, len(parts), len(items) - left)
 
 
-def _run(parts: Sequence[Part], job: _WorkerSettings, workers: int | None, gpus: float) -> Iterator[dict[str, int]]:
+def _run(
+    parts: Sequence[Part], job: _WorkerSettings, workers: int | None, gpus: float
+) -> Generator[dict[str, int], None, None]:
     """Hand the parts to workers, and yield what came of each as it is done."""
-    import ray.data
+    import ray
 
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False  # there is one bar, with pictures
-    context.raise_original_map_exception = True
-    logging.getLogger("ray.data").setLevel(logging.WARNING)
-    rows = [{"part": part.to_json()} for part in parts]
-    count_part: Any = _count_part  # Ray types what it maps without the keywords it passes on
+    # Tasks and not Ray Data, whose workers wait a tenth of a second and more for the next one (ray-project/ray#45934).
     # Tasks and not actors: what waits at a lost actor waits for its restart, for which a smaller cluster has no room.
-    results = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-        count_part,
-        fn_kwargs={"job": job},
-        num_cpus=job.threads,
-        num_gpus=gpus,
-        compute=ray.data.TaskPoolStrategy(workers),
-    )
+    count = ray.remote(num_cpus=job.threads, num_gpus=gpus, max_retries=-1)(_count_part)
+    left, running = iter(parts), list[Any]()
     try:
-        yield from results.iter_rows()
+        while True:
+            running += [count.remote(part, job) for part in islice(left, (workers or _AHEAD) - len(running))]
+            if not running:
+                return
+            done, running = ray.wait(running)
+            yield from ray.get(done)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from error  # as on one machine: an InputError stays one
+    finally:
+        for each in running:  # where the job fails or is stopped, on a cluster that stays
+            ray.cancel(each)
 
 
-def _count_part(row: dict[str, Any], job: _WorkerSettings) -> dict[str, int]:
+def _count_part(part: Part, job: _WorkerSettings) -> dict[str, int]:
     """Count a part and write it, in a worker."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     check_version(job.version)
-    part = Part.from_json(row["part"])
     raise_pillow_limit(job.max_pixels)
     counter = _load(job.weights, job.engine, job.device, job.threads, job.tile, job.max_pixels)
     rows = list(_count_items(counter, part.items, job))

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 
 from gbdgc.cluster.storage import Place
@@ -47,15 +47,6 @@ class Part:
     def file(self) -> str:
         """The name of its file."""
         return f"part-{hashlib.sha256(self.covers.encode()).hexdigest()[:20]}{SUFFIX}"
-
-    def to_json(self) -> str:
-        """Return it as text; names that are no text survive."""
-        return json.dumps([asdict(item) for item in self.items])
-
-    @classmethod
-    def from_json(cls, text: str) -> "Part":
-        """Return the part that `to_json` was made of."""
-        return cls(tuple(Item(**fields) for fields in json.loads(text)))
 
     @property
     def covers(self) -> str:

@@ -34,7 +34,7 @@ _DOT_SIDE, _SHEET_SIDE, _PANEL_SIDE = 340, 176, 400
 Key = tuple[str, str]
 """A picture: its data set and its id."""
 
-_CHOSEN = {"validation": "the lowest error on the held-out part of the source", "last": "the last epoch"}
+_CHOSEN = {"validation": "chosen by the lowest error on the held-out part of the source", "last": "the last one"}
 
 
 def write_report(

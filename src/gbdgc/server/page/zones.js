@@ -245,7 +245,7 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
       const small = element("small", "dim");
       small.textContent = zone.kind === "zone" ? rangeOf(countIn(zone.corners)) : "";
       const parts = [people, small.textContent && small, perM2].filter(Boolean); // the interval is that of the people
-      output.replaceChildren(...parts.flatMap((part) => ["  ", part]).slice(1));
+      output.replaceChildren(...parts.flatMap((part) => [" ", part]).slice(1));
       output.style.borderColor = tags[index].style.borderColor = dense === null ? "" : colourOf(dense);
       tags[index].textContent = `${zone.name} · ${words}`;
       tags[index].hidden = zone.kind === "ground"; // its corners have numbers

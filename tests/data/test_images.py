@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from gbdgc.data.images import image_orientation, image_size, raise_pillow_limit, read_image
+from gbdgc.data.images import image_orientation, image_size, mean_luminance, raise_pillow_limit, read_image
 from gbdgc.errors import InputError
 from hostile_pictures import png_header
 
@@ -95,6 +95,17 @@ def test_pictures_are_turned_upright_and_size_agrees(format, orientation):
     assert image_size(data) == (32, 24)
     assert np.abs(read_image(data).astype(int) - gradient(32, 24)).max() <= 4
     assert image_orientation(data) == (1 if format == "TIFF" else orientation)
+
+
+@pytest.mark.parametrize("format", ["PNG", "JPEG"])
+def test_luminance_is_that_of_the_eye_from_black_to_white(format):
+    assert mean_luminance(encode(Image.new("RGB", (64, 48)), format)) == 0
+    assert mean_luminance(encode(Image.new("RGB", (64, 48), "white"), format)) == 255
+    green = Image.new("RGB", (64, 48), (0, 255, 0))
+    assert mean_luminance(encode(green, format)) == pytest.approx(0.587 * 255, abs=1.5)
+    sky = Image.new("RGB", (64, 64), "white")
+    sky.paste("black", (0, 48, 64, 64))
+    assert mean_luminance(encode(sky, format)) == pytest.approx(0.75 * 255, abs=1)
 
 
 def test_broken_exif_does_not_lose_the_picture():

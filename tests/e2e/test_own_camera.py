@@ -147,8 +147,13 @@ def test_a_walk_from_pictures_to_people_per_square_metre(
         page.get_by_label("Name of the zone").fill("gate")
         page.click("#rectangle")
         page.get_by_label("What Zone 2 is for").select_option("ground")
-        for distance, metres in (("1–2", "4"), ("2–3", "2.5")):
-            page.get_by_label(distance).fill(metres)
+        page.get_by_label("1–2").fill("4")
+        page.get_by_label("1–3").fill("4.7")
+        expect(page.locator(".metres .help")).to_contain_text("No ground yet")  # a diagonal is no second side
+        assert "/m²" not in page.locator("#zones").inner_text().split("≤")[0]
+        page.get_by_label("1–3").fill("")
+        page.get_by_label("2–3").fill("2.5")
+        expect(page.locator(".metres .help")).to_contain_text("Distances between its corners")
         expect(page.locator("#zones output").first).to_have_text(re.compile(r"/m²$"))
         expect(page.locator(".levels span")).to_have_text(["≤ 2/m²", "≤ 4/m²", "≤ 5/m²", "> 5/m²"])
         page.click("#rectangle")
@@ -195,8 +200,12 @@ def test_two_windows_and_a_service_that_stops_lose_nothing(
     shown = heads(one)
     assert abs(shown - number) == 1
     assert load_dataset(folder).ids == ["1.png"]
+    other.click("#next")
+    expect(other.locator("#error")).to_contain_text("does not answer", timeout=PATIENCE)
     with serving(command=("label", str(folder)), port=port):
         is_saved(one)
+        is_proposed(other, "3.png")  # opened without being asked again
+        expect(other.locator("#error")).to_be_hidden()
         assert load_dataset(folder).by_id("2.png").count == shown
         colours.append(colour_of_status(one))
     assert len(set(colours)) == 3, "a proposal, what could not be saved, and what is saved look different"

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import gbdgc
 from gbdgc.counting import Counter, pipeline
@@ -61,8 +63,11 @@ def test_every_number_comes_from_the_table(model: Path, crowd: Crowd, tmp_path: 
     errors = [row.count - (row.truth or 0) for row in done.rows]
     counter = Counter.load(model)
     assert [row.count for row in done.rows] == [counter(tmp_path / "plain" / f"{n:02d}.png").count for n in range(3)]
+    greys = [Image.open(tmp_path / "plain" / f"{n:02d}.png").convert("L") for n in range(3)]
+    assert [row.brightness for row in done.rows] == [np.mean(grey) for grey in greys]
     here = done.summary["data"]["here"]
     assert here["images"] == 3
+    assert here["by_brightness"]["over 120"]["images"] == 3
     assert here["mae"]["value"] == pytest.approx(sum(map(abs, errors)) / 3)
     assert here["mae"]["low"] <= here["mae"]["value"] <= here["mae"]["high"]
 

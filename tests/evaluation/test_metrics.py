@@ -64,6 +64,13 @@ def test_bands_of_size_go_by_the_longer_side() -> None:
     assert by_size["over 2048"]["mae"]["value"] == pytest.approx(2.5)
 
 
+def test_bands_of_brightness_leave_out_pictures_of_tables_that_do_not_tell_it() -> None:
+    rows = [row(1, 3.0, brightness=light) for light in (0.0, 60.0, 60.5, 255.0)] + [row(1, 9.0)]
+    by_brightness = full_summary(rows)["by_brightness"]
+    assert {name: part["images"] for name, part in by_brightness.items()} == {"up to 60": 2, "60-120": 1, "over 120": 1}
+    assert by_brightness["up to 60"]["mae"]["value"] == 2.0
+
+
 def test_tags_split_the_pictures_that_have_them() -> None:
     rows = [row(10, 12.0, tags={"weather": "fog"}), row(10, 9.0, tags={"weather": "rain"}), row(10, 10.0)]
     weather = full_summary(rows)["by_tag"]["weather"]

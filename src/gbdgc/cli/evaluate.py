@@ -144,21 +144,27 @@ def _text_of(path: Path) -> str:
 
 
 def tables(summary: dict[str, Any]) -> list[Table]:
-    """Return tables of the errors, overall and by band of the true count, and of how points match labelled heads."""
+    """Return tables of the errors, overall and by bands, and of how points match labelled heads."""
     whole = table_of_numbers("errors", "data", "pictures", *HEADINGS.values())
-    bands = table_of_numbers("by true count", "data", "people", "pictures", *HEADINGS.values())
+    bands = {
+        "by_density": table_of_numbers("by true count", "data", "people", "pictures", *HEADINGS.values()),
+        "by_brightness": table_of_numbers(
+            "by mean luminance (0 to 255)", "data", "luminance", "pictures", *HEADINGS.values()
+        ),
+    }
     heads_found = table_of_numbers("heads found as points", "data", "within", "precision", "recall", "F1")
     for name, errors in summary["data"].items():
         unread = f"\n[red]{errors['unreadable']} not read[/]" if errors["unreadable"] else ""
         whole.add_row(escape(name), f"{errors['images']}{unread}", *estimate_cells(errors))
-        for index, (band, part) in enumerate(errors["by_density"].items()):
-            bands.add_row("" if index else escape(name), band, str(part["images"]), *estimate_cells(part))
-        bands.add_section()
+        for grouping, table in bands.items():
+            for index, (band, part) in enumerate(errors[grouping].items()):
+                table.add_row("" if index else escape(name), band, str(part["images"]), *estimate_cells(part))
+            table.add_section()
         for index, (tolerance, scores) in enumerate((errors.get("localisation") or {}).items()):
             values = ("–" if value is None else f"{value:.3f}" for value in scores.values())
             heads_found.add_row("" if index else escape(name), tolerance, *values)
         heads_found.add_section()
-    return [whole, *(table for table in (bands, heads_found) if table.rows)]
+    return [whole, *(table for table in (*bands.values(), heads_found) if table.rows)]
 
 
 def table_of_numbers(title: str, first: str, *headings: str) -> Table:

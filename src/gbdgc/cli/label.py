@@ -46,4 +46,7 @@ def label(
         listener = bind(host, port)
         counter = Counter.load(weights, engine=engine, threads=threads)
         hosts = ["127.0.0.1", "localhost", host] if is_local(host) and ":" not in host else None
-        run(create_label_app(labels, counter, token=token, hosts=hosts), LABELLING, listener, token)
+        stderr.print(f"labels are saved to {labels.path}; stop with Ctrl-C", markup=False, soft_wrap=True)
+        # A line for each request would push the address and what was left out off the screen.
+        app = create_label_app(labels, counter, token=token, hosts=hosts)
+        run(app, LABELLING, listener, token, log_requests=False)

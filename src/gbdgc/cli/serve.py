@@ -95,7 +95,9 @@ def check_token(token: str | None) -> str | None:
     return token
 
 
-def run(app: "FastAPI", limits: "Limits", listener: socket.socket, token: str | None) -> None:
+def run(
+    app: "FastAPI", limits: "Limits", listener: socket.socket, token: str | None, *, log_requests: bool = True
+) -> None:
     """Print the address and serve there until a signal."""
     from uvicorn.config import LOGGING_CONFIG
 
@@ -105,7 +107,14 @@ def run(app: "FastAPI", limits: "Limits", listener: socket.socket, token: str | 
     logging["handlers"]["access"]["stream"] = "ext://sys.stderr"
     # A stop waits as long as what is in the queue may take, an upload and then a count; what is left is given up.
     stop = round(2 * limits.seconds) + 1
-    server = Server(app, limits, log_config=logging, server_header=False, timeout_graceful_shutdown=stop)
+    server = Server(
+        app,
+        limits,
+        log_config=logging,
+        access_log=log_requests,
+        server_header=False,
+        timeout_graceful_shutdown=stop,
+    )
     host, port = listener.getsockname()[:2]
     with _taken(host, port):  # two that were bound at the same time find out here
         listener.listen(128)  # callers queue from now on, so the address may be told before the server runs

@@ -80,6 +80,12 @@ def image_size(source: AnyPath | bytes, *, max_pixels: int = MAX_PIXELS) -> tupl
         return image.size[::-1] if _orientation(image) in SIDEWAYS else image.size
 
 
+def mean_luminance(source: AnyPath | bytes, *, max_pixels: int = MAX_PIXELS) -> float:
+    """Return how bright a picture is, 0 (black) to 255 (white); a JPEG is decoded at an eighth of its size for it."""
+    small = Image.fromarray(read_image(source, max_pixels=max_pixels, reduce_to=1))
+    return float(np.asarray(small.convert("L")).mean())
+
+
 def image_orientation(source: AnyPath | bytes, *, max_pixels: int = MAX_PIXELS) -> int:
     """Return the EXIF orientation, 1 to 8, that reading the picture puts right; 1 is upright already."""
     with _opened(source, max_pixels) as image:

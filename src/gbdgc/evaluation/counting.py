@@ -6,6 +6,7 @@ from typing import NamedTuple, cast
 from gbdgc.counting import Counter, Failure, Result, count_sources
 from gbdgc.counting.engines import TorchEngine
 from gbdgc.data import Dataset, Sample
+from gbdgc.data.images import mean_luminance
 from gbdgc.evaluation.localisation import match_all, people_near
 from gbdgc.evaluation.table import Row
 from gbdgc.models import Network
@@ -48,6 +49,7 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
                 high=high,
                 tags=sample.tags,
                 near_16px=near,
+                brightness=mean_luminance(sample.image),
                 **matches,
             )
 

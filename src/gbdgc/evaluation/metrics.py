@@ -1,4 +1,4 @@
-"""Errors with their intervals, overall and by density, size and tag."""
+"""Errors with their intervals, overall and by density, size, brightness and tag."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +19,8 @@ _DENSITY = {"0": 0, "1-100": 100, "101-500": 500, "501-5000": 5000, "over 5000":
 """NWPU-Crowd's bands of the true count, by their upper ends."""
 
 _SIZE = {"up to 640": 640, "641-1024": 1024, "1025-2048": 2048, "over 2048": None}  # bands of the longer side in pixels
+
+_BRIGHTNESS = {"up to 60": 60, "60-120": 120, "over 120": None}  # bands of the mean luminance, 0 to 255
 
 
 def mae(truth: Values, count: Values) -> Any:
@@ -81,12 +83,14 @@ def doubt(rows: Sequence[Row]) -> str | None:
 
 
 def full_summary(rows: Sequence[Row]) -> Summary:
-    """Return the errors overall, by band of the true count, by longer side, and by each tag's values."""
+    """Return the errors overall, by band of the true count, by longer side, by brightness, and by each tag's values."""
     labelled = [row for row in rows if row.truth is not None]
+    measured = [row for row in labelled if row.brightness is not None]  # not in tables of earlier versions
     return errors(labelled) | {
         "unlabelled": len(rows) - len(labelled),
         "by_density": _by(labelled, lambda row: _band(row.truth or 0, _DENSITY), _DENSITY),
         "by_size": _by(labelled, lambda row: _band(max(row.width, row.height), _SIZE), _SIZE),
+        "by_brightness": _by(measured, lambda row: _band(row.brightness or 0, _BRIGHTNESS), _BRIGHTNESS),
         "by_tag": {tag: _by_tag(labelled, tag) for tag in tag_names(row.tags for row in labelled)},
     }
 
@@ -119,5 +123,5 @@ def _by_tag(rows: Sequence[Row], tag: str) -> Summary:
     return _by(tagged, lambda row: row.tags[tag], sorted({row.tags[tag] for row in tagged}))
 
 
-def _band(value: int, bands: Mapping[str, int | None]) -> str:
+def _band(value: float, bands: Mapping[str, int | None]) -> str:
     return next(name for name, upper in bands.items() if upper is None or value <= upper)

@@ -13,12 +13,12 @@ PREDICTIONS = "predictions.csv"
 COLUMNS = ("data", "id", "truth", "count", "error", "width", "height", "milliseconds", "domain", "novelty")
 MATCHED = {"matched_4px": "4 px", "matched_8px": "8 px", "matched_box_free": "box-free"}
 """Columns of matches between points and labelled heads, and the names of their tolerances."""
-LATER_COLUMNS = ("low", "high", "points", *MATCHED, "near_16px")
+LATER_COLUMNS = ("low", "high", "points", *MATCHED, "near_16px", "brightness")
 """Columns that tables of earlier versions do not have."""
 _TAG = "tag_"
 _OPTIONAL: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("truth", "domain", "points", *MATCHED), int),
-    **dict.fromkeys(("milliseconds", "novelty", "low", "high", "near_16px"), float),
+    **dict.fromkeys(("milliseconds", "novelty", "low", "high", "near_16px", "brightness"), float),
 }
 """The types of the cells that may be empty."""
 
@@ -51,6 +51,8 @@ class Row:
     matched_box_free: int | None = None
     near_16px: float | None = None
     """The people counted within 16 pixels of a labelled head."""
+    brightness: float | None = None
+    """The mean luminance of the picture: 0 is black, 255 white."""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import { makeView } from "./view.js";
 const RETRY_SECONDS = 2;
 const FEWEST = 5; // labelled pictures that `gbdgc tune` wants
 const PROPOSED = "Proposed by the model; nothing is saved yet.";
+const UNAIDED = "The model has no proposals; nothing is saved yet.";
 const UNSAVED = "Not saved yet: it is tried again every few seconds. Leave this page open.";
 
 const find = (id) => document.getElementById(id);
@@ -13,9 +14,11 @@ const find = (id) => document.getElementById(id);
 let pictures = []; // each with its labels, what the model sees, and what can be undone
 let current = null;
 let order = [];
+let unopened = false; // whether the error on show is of a picture that could not be opened
 
 /** The heads on show: those labelled, or else those proposed. */
 const headsOf = (picture) => picture.labels?.points ?? picture.seen?.points ?? [];
+const isProposed = (picture) => picture.labels?.points === null && picture.seen !== null;
 const isReady = (picture) => Boolean(picture.labels && (picture.labels.points || picture.seen || picture.blind));
 
 const view = makeView(find("view"), {
@@ -68,13 +71,15 @@ async function send(picture) {
         picture.unsent = true;
         showError(error);
         showStatus();
-        await new Promise((resolve) => setTimeout(resolve, 1000 * RETRY_SECONDS));
+        await pause();
       }
     }
   }
   picture.sending = false;
   show();
 }
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, 1000 * RETRY_SECONDS));
 
 /** Somebody else has changed the labels: theirs stand, and nothing of ours is mixed into them. */
 async function takeOver(picture, error) {
@@ -99,6 +104,7 @@ async function open(picture) {
   try {
     const [blob, labels] = await Promise.all([api.image(picture.name), picture.unsent ? picture.labels : api.heads(picture.name)]);
     if (!picture.unsent && !picture.sending) picture.labels = labels;
+    if (current === picture && unopened) showError(null);
     const bitmap = await createImageBitmap(blob);
     if (current !== picture) return bitmap.close();
     view.open(bitmap, picture.width, picture.height);
@@ -109,11 +115,15 @@ async function open(picture) {
     const following = neighbour(1);
     if (following) look(following).catch(() => {}); // so that its heads are there when it is opened
   } catch (error) {
-    picture.blind = true; // it can be labelled without proposals
-    if (current === picture) {
-      showError(error);
-      show();
-    }
+    const away = error.status === 0;
+    picture.blind = !away; // it can be labelled without proposals
+    if (current !== picture) return;
+    showError(error);
+    unopened = true;
+    show();
+    if (!away) return;
+    await pause();
+    if (current === picture) open(picture);
   }
 }
 
@@ -138,7 +148,7 @@ function go(by) {
 
 function accept() {
   if (!current || !isReady(current)) return;
-  if (current.labels.points === null) edit(headsOf(current));
+  if (isProposed(current)) edit(headsOf(current));
   go(1);
 }
 
@@ -170,7 +180,6 @@ async function sort() {
 function show() {
   if (!current) return;
   const heads = headsOf(current);
-  const proposed = current.labels?.points === null;
   find("count").textContent = isReady(current) ? heads.length.toLocaleString("en") : "…";
   find("unit").textContent = heads.length === 1 ? "head" : "heads";
   find("model-count").textContent = current.seen ? `The model counts ${current.seen.count.toFixed(1)}` : "";
@@ -180,10 +189,10 @@ function show() {
   find("redo").disabled = !current.redo.length;
   find("previous").disabled = !neighbour(-1);
   find("next").disabled = !neighbour(1);
-  find("reset").disabled = proposed;
-  find("accept").textContent = proposed ? "Looks right, next" : "Next picture";
+  find("reset").disabled = current.labels?.points === null;
+  find("accept").textContent = isProposed(current) ? "Looks right, next" : "Next picture";
   find("nobody").setAttribute("aria-pressed", String(current.labels?.points?.length === 0));
-  view.show(heads, proposed);
+  view.show(heads, isProposed(current));
   showStatus();
   showProgress();
 }
@@ -193,7 +202,8 @@ function showStatus() {
   const waiting = pictures.some((picture) => picture.unsent);
   const { labels, sending } = current;
   const saved = labels?.points?.length === 0 ? "Nobody here. Saved." : "Saved.";
-  box.textContent = !isReady(current) ? "" : waiting ? UNSAVED : sending ? "Saving…" : labels.points === null ? PROPOSED : saved;
+  const unsaved = current.seen ? PROPOSED : UNAIDED;
+  box.textContent = waiting ? UNSAVED : !isReady(current) ? "" : sending ? "Saving…" : labels.points === null ? unsaved : saved;
   box.className = `trust ${waiting ? "unsaved" : sending || labels?.points === null ? "" : "saved"}`;
 }
 
@@ -237,6 +247,7 @@ function entry(state) {
 function showError(error) {
   const box = find("error");
   box.hidden = error === null;
+  unopened = false;
   if (error === null) return;
   if (!(error instanceof api.Problem)) console.error(error);
   const next = document.createElement("span");

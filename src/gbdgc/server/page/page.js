@@ -337,7 +337,6 @@ find("every").addEventListener("change", async () => {
   await countVideo(signal).catch((error) => signal.aborted || showError(error));
 });
 find("save-zones").addEventListener("click", () => {
-  if (zones.list.length === 0) return;
   const text = JSON.stringify(zones.toFile(), null, 1);
   download(new Blob([text], { type: "application/json" }), `${stem()}-zones.json`);
 });

@@ -16,6 +16,9 @@ const DRAWING_HINT =
 const KINDS = ["zone", "mask", "ground"];
 const DISTANCES = ["1–2", "2–3", "3–4", "4–1", "1–3"]; // between corners of the ground
 
+const MEASURE = "Distances between its corners, in metres. The first two are enough for a rectangle.";
+const MISFIT = "No ground yet: give the first two for a rectangle, or all five of four corners that go around it.";
+
 const find = (id) => document.getElementById(id);
 const clip = (value) => Math.min(Math.max(value, 0), 1);
 
@@ -108,8 +111,8 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
   find("draw").addEventListener("click", () => setDrawing(draft === null));
   find("rectangle").addEventListener("click", () => {
     setDrawing(false);
-    const inset = 0.25 + 0.04 * (zones.length % 4);
-    const zone = add(rectangle([inset, inset], [1 - inset, 1 - inset]));
+    const corner = 0.25 + 0.06 * (zones.length % 5); // each a little further, so that no name hides another
+    const zone = add(rectangle([corner, corner], [corner + 0.5, corner + 0.5]));
     find("handles").querySelector(`[data-zone="${zones.indexOf(zone)}"]`).focus();
     say(zone);
   });
@@ -148,7 +151,7 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
     kind.value = zone.kind;
     kind.setAttribute("aria-label", `What ${zone.name} is for`);
     kind.addEventListener("change", () => {
-      zones.filter((each) => kind.value === "ground" && each.kind === "ground").forEach((each) => (each.kind = "zone"));
+      if (kind.value === "ground") noGround();
       zone.kind = kind.value;
       rebuild();
       changed();
@@ -156,6 +159,11 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
     item.append(dot, name, element("output"), kind, bin);
     if (zone.kind === "ground") item.append(distances(zone));
     return item;
+  }
+
+  /** Make way for another ground: there is one at most. */
+  function noGround() {
+    zones.filter((each) => each.kind === "ground").forEach((each) => (each.kind = "zone"));
   }
 
   /** The fields for the distances between the corners: two make a rectangle, all five any four points. */
@@ -173,9 +181,7 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
       field.append(`${between} `, input, " m");
       fields.append(field);
     });
-    const help = element("p", "dim small");
-    help.textContent = "Distances between its corners, in metres. The first two are enough for a rectangle.";
-    fields.append(help, levels());
+    fields.append(element("p", "dim small help"), levels());
     return fields;
   }
 
@@ -195,7 +201,8 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
   /** The ground's corners and distances, or null while they do not fit together. */
   function ground() {
     const zone = zones.find((each) => each.kind === "ground");
-    const metres = zone?.metres.filter((value) => value > 0) ?? [];
+    const given = DISTANCES.map((_, index) => (zone?.metres[index] > 0 ? zone.metres[index] : 0));
+    const metres = given.slice(0, given.findLastIndex((value) => value > 0) + 1); // with one left out they are no ground
     const found = zone && { corners: zone.corners, metres };
     return found && isGround(found) ? found : null;
   }
@@ -235,10 +242,10 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
       const words = wordsFor(zone, countIn, perM2In);
       const [people, perM2 = ""] = zone.kind === "zone" ? words.split(" · ") : [""];
       const output = find("zones").children[index].querySelector("output");
-      const range = zone.kind === "zone" ? rangeOf(countIn(zone.corners)) : "";
       const small = element("small", "dim");
-      small.textContent = range && ` ${range}`;
-      output.replaceChildren(people, small, perM2 && ` ${perM2}`); // the interval is that of the people
+      small.textContent = zone.kind === "zone" ? rangeOf(countIn(zone.corners)) : "";
+      const parts = [people, small.textContent && small, perM2].filter(Boolean); // the interval is that of the people
+      output.replaceChildren(...parts.flatMap((part) => [" ", part]).slice(1));
       output.style.borderColor = tags[index].style.borderColor = dense === null ? "" : colourOf(dense);
       tags[index].textContent = `${zone.name} · ${words}`;
       tags[index].hidden = zone.kind === "ground"; // its corners have numbers
@@ -253,6 +260,9 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
         at(button, corner);
       });
     });
+    const help = find("zones").querySelector(".help");
+    if (help) help.textContent = ground() || !zones.some(({ metres }) => metres.some((value) => value > 0)) ? MEASURE : MISFIT;
+    find("save-zones").disabled = zones.length === 0;
     drawOutlines(draft);
   }
 
@@ -306,6 +316,7 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
       read.push([patch.corners, { name: "ground", kind: "ground", metres: [...patch.metres] }]);
     }
     if (read.length === 0) throw new TypeError("no zones");
+    if (measured) noGround();
     read.forEach(([corners, about]) => add(corners, about));
   }
 

@@ -47,6 +47,9 @@ class CountingGraph(nn.Module):
             codewords_MD = network.codebook.codewords_MD.detach()
             self.register_buffer("keys_DM", codewords_MD.T / math.sqrt(codewords_MD.shape[1]))
             self.register_buffer("values_M1", codewords_MD @ head_D1)
+        for module in network.modules():
+            if isinstance(module, nn.Conv2d) and module.kernel_size == (1, 1):
+                module.dilation = (1, 1)  # what makes them fast in torch may be slow elsewhere
 
     def forward(self, images_B3HW: Tensor) -> tuple[Tensor, Tensor]:
         """Return people per pixel (B, 1, H, W) and the statistics of the encoder's levels, one row per image."""

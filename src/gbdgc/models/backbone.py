@@ -9,6 +9,13 @@ from typing import ClassVar, NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional
 
+POINTWISE_DILATION = 2
+"""The dilation of all 1 x 1 convolutions. It changes nothing but the code that PyTorch chooses for them.
+
+On one thread, small batches in 32 bits go a way of their own if undilated, and a whole picture or training step then
+takes a quarter to a third longer: `benchmarks/pointwise.py`.
+"""
+
 
 class Features(NamedTuple):
     """A backbone's features of a batch of images."""

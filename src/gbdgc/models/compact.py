@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gbdgc.data.transforms import IMAGENET_MEAN, IMAGENET_STD
-from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
+from gbdgc.models.backbone import POINTWISE_DILATION, Backbone, Features, enlarge, initialise
 from gbdgc.models.depthwise import depthwise
 from gbdgc.models.mixing import Mixing, mix_statistics
 
@@ -82,7 +82,10 @@ class LightDecoder(nn.Module):
     def __init__(self, channels: tuple[int, ...]) -> None:
         super().__init__()
         fine, middle, coarse = channels
-        self.lateral = nn.ModuleList(nn.Conv2d(inputs, _WIDTH, kernel_size=1) for inputs in (4 * fine, middle, coarse))
+        self.lateral = nn.ModuleList(
+            nn.Conv2d(inputs, _WIDTH, kernel_size=1, dilation=POINTWISE_DILATION)
+            for inputs in (4 * fine, middle, coarse)
+        )
         self.coarse = _convolution3x3()
         self.coarse_wide = _convolution3x3(dilation=2)
         self.fine = _convolution3x3()
@@ -178,7 +181,8 @@ class _Convolution(nn.Conv2d):
     """Convolution and the BatchNorm after it, with TensorFlow's "same" padding where the stride divides the sides."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
-        super().__init__(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
+        dilation = POINTWISE_DILATION if kernel == 1 else 1
+        super().__init__(inputs, outputs, kernel, stride, kernel // 2, dilation, groups, bias=False)
         self.norm = nn.BatchNorm2d(outputs, eps=1e-3, momentum=0.01)
 
     def forward(self, signal: Tensor) -> Tensor:
@@ -199,7 +203,7 @@ class _Convolution(nn.Conv2d):
         stride, padding = self.stride[0], int(self.padding[0])
         if self.groups > 1:
             return depthwise(signal, weight, bias, stride, padding)
-        return functional.conv2d(signal, weight, bias, stride, padding)
+        return functional.conv2d(signal, weight, bias, stride, padding, self.dilation)
 
 
 def _convolution3x3(dilation: int = 1) -> nn.Conv2d:

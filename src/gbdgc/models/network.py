@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from gbdgc.data.transforms import STRIDE
 from gbdgc.errors import InputError
-from gbdgc.models.backbone import Backbone, Features, enlarge, initialise
+from gbdgc.models.backbone import POINTWISE_DILATION, Backbone, Features, enlarge, initialise
 from gbdgc.models.codebook import Codebook
 from gbdgc.models.compact import CompactBackbone
 from gbdgc.models.mixing import Mixing
@@ -71,8 +71,9 @@ class Network(nn.Module):
         self.semantic = _projection(backbone.fused_channels, dim, dropout)
         self.style = _projection(backbone.fused_channels, dim, dropout) if style else None
         self.codebook = Codebook(dim, codewords) if codebook else None
-        self.head = nn.Conv2d(dim, 1, kernel_size=1, bias=backbone.head_bias)
-        self.occupancy = nn.Conv2d(backbone.context_channels, 1, kernel_size=1) if backbone.context_channels else None
+        self.head = nn.Conv2d(dim, 1, kernel_size=1, dilation=POINTWISE_DILATION, bias=backbone.head_bias)
+        context = backbone.context_channels
+        self.occupancy = nn.Conv2d(context, 1, kernel_size=1, dilation=POINTWISE_DILATION) if context else None
         self._start_positive()
 
     def forward(self, images_B3HW: Tensor, mixing: Mixing | None = None) -> Output:
@@ -134,7 +135,9 @@ class Network(nn.Module):
             return self.semantic(fused_BCHW), None
         # Both read the widest map of the network: one convolution goes over it once, forward and backward.
         weight = torch.cat([branch.get_parameter("0.weight") for branch in (self.semantic, self.style)])
-        both = self.semantic[2](functional.relu(functional.conv2d(fused_BCHW, weight), inplace=True))
+        both = self.semantic[2](
+            functional.relu(functional.conv2d(fused_BCHW, weight, dilation=POINTWISE_DILATION), inplace=True)
+        )
         # Split where a position's channels lie side by side, so that the gradients are joined in that layout too.
         semantic_BhwD, style_BhwD = both.permute(0, 2, 3, 1).chunk(2, dim=3)
         return semantic_BhwD.permute(0, 3, 1, 2), style_BhwD.permute(0, 3, 1, 2)
@@ -229,5 +232,5 @@ def build_network(
 
 
 def _projection(inputs: int, dim: int, dropout: float) -> nn.Sequential:
-    convolution = nn.Conv2d(inputs, dim, kernel_size=1, bias=False)
+    convolution = nn.Conv2d(inputs, dim, kernel_size=1, dilation=POINTWISE_DILATION, bias=False)
     return nn.Sequential(convolution, nn.ReLU(inplace=True), nn.Dropout2d(dropout)).apply(initialise)

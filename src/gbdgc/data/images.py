@@ -80,12 +80,6 @@ def image_size(source: AnyPath | bytes, *, max_pixels: int = MAX_PIXELS) -> tupl
         return image.size[::-1] if _orientation(image) in SIDEWAYS else image.size
 
 
-def mean_luminance(source: AnyPath | bytes, *, max_pixels: int = MAX_PIXELS) -> float:
-    """Return how bright a picture is, 0 (black) to 255 (white); a JPEG is decoded at an eighth of its size for it."""
-    small = Image.fromarray(read_image(source, max_pixels=max_pixels, reduce_to=1))
-    return float(np.asarray(small.convert("L")).mean())
-
-
 def image_orientation(source: AnyPath | bytes, *, max_pixels: int = MAX_PIXELS) -> int:
     """Return the EXIF orientation, 1 to 8, that reading the picture puts right; 1 is upright already."""
     with _opened(source, max_pixels) as image:
@@ -119,6 +113,11 @@ def to_array(image: Image.Image) -> RGB:
     for rows, strip in _strips(image):
         array[rows] = np.asarray(strip)
     return array
+
+
+def mean_luminance(image: RGB) -> float:
+    """Return how bright a picture is, 0 (black) to 255 (white)."""
+    return float(np.asarray(Image.fromarray(image).convert("L")).mean())
 
 
 def jpeg_address(image: Image.Image, quality: int) -> str:

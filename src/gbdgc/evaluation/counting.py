@@ -49,7 +49,7 @@ def count_rows(counter: Counter, samples: Iterable[Sample], data: str) -> Iterat
                 high=high,
                 tags=sample.tags,
                 near_16px=near,
-                brightness=mean_luminance(sample.image),
+                brightness=None if outcome.image is None else mean_luminance(outcome.image),
                 **matches,
             )
 

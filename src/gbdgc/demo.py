@@ -92,8 +92,8 @@ def training_beside(overrides: list[str], folder: Path, threads: int) -> Iterato
     command = [sys.executable, "-m", "gbdgc", "train", "demo", *overrides, "--out", str(folder)]
     environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
     with folder.with_suffix(".log").open("wb") as log:
-        # In a session of its own, so that Ctrl-C reaches this process alone, which then ends that one.
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        # In the same session and group: Ctrl-C, a closed terminal or `timeout` ends both, however this one ends.
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             yield process
         finally:

@@ -1,12 +1,14 @@
 """Dividing a list into parts: what has a file is left out, however the list was divided then."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from gbdgc import count_on_cluster
 from gbdgc.cluster.counting import JOB
 from gbdgc.cluster.parts import ITEMS, Item, Part, left_to_count
+from gbdgc.cluster.session import connected
 from gbdgc.cluster.storage import find_files, locate
 from gbdgc.errors import InputError
 from gbdgc.shipped import find_model
@@ -61,6 +63,16 @@ def test_settings_of_a_table_that_are_damaged_are_named(tmp_path: Path, content:
     model = find_model("sha")
     with pytest.raises(InputError, match=rf"{JOB}: damaged .*; choose another folder"):
         count_on_cluster(tmp_path / "a.png", tmp_path, weights=model)
+
+
+def test_a_cluster_is_named_also_where_the_error_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(ray, "init", Mock(side_effect=TimeoutError))
+    with (
+        pytest.raises(InputError, match=r"cluster head:6379: cannot be reached \(TimeoutError\)"),
+        connected("head:6379"),
+    ):
+        pass
 
 
 def test_stretches_of_one_video_are_told_apart() -> None:

@@ -38,7 +38,8 @@ def connected(address: str = LOCAL, *, cores: int | None = None) -> Iterator[Mod
         ray.init(address, **options)
     # No answer, other versions, not an address, another token; and plain exceptions where a busy machine is too slow.
     except Exception as error:
-        reason = f"cannot be reached ({str(error).strip().splitlines()[0]})"
+        first, *_ = str(error).strip().splitlines() or [type(error).__name__]  # some say nothing
+        reason = f"cannot be reached ({first})"
         advice = "`ray status` says what is running; every node needs the same Python, Ray and token of Ray's"
         raise InputError(f"cluster {address}", reason, advice) from error
     try:

@@ -14,6 +14,7 @@ const find = (id) => document.getElementById(id);
 let pictures = []; // each with its labels, what the model sees, and what can be undone
 let current = null;
 let order = [];
+let attempt = 0; // to open a picture; those before the newest are over
 let unopened = false; // whether the error on show is of a picture that could not be opened
 
 /** The heads on show: those labelled, or else those proposed. */
@@ -97,6 +98,8 @@ async function takeOver(picture, error) {
 // Choosing a picture
 
 async function open(picture) {
+  attempt += 1;
+  const mine = attempt;
   current = picture;
   history.replaceState(null, "", `#${encodeURIComponent(picture.name)}`);
   view.open(null, picture.width, picture.height);
@@ -104,26 +107,26 @@ async function open(picture) {
   try {
     const [blob, labels] = await Promise.all([api.image(picture.name), picture.unsent ? picture.labels : api.heads(picture.name)]);
     if (!picture.unsent && !picture.sending) picture.labels = labels;
-    if (current === picture && unopened) showError(null);
+    if (mine === attempt && unopened) showError(null);
     const bitmap = await createImageBitmap(blob);
-    if (current !== picture) return bitmap.close();
+    if (mine !== attempt) return bitmap.close();
     view.open(bitmap, picture.width, picture.height);
     show();
     await look(picture);
-    if (current !== picture) return;
+    if (mine !== attempt) return;
     show();
     const following = neighbour(1);
     if (following) look(following).catch(() => {}); // so that its heads are there when it is opened
   } catch (error) {
     const away = error.status === 0;
     picture.blind = !away; // it can be labelled without proposals
-    if (current !== picture) return;
+    if (mine !== attempt) return;
     showError(error);
     unopened = true;
     show();
     if (!away) return;
     await pause();
-    if (current === picture) open(picture);
+    if (mine === attempt) open(picture);
   }
 }
 

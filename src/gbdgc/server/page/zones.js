@@ -261,7 +261,8 @@ export function makeZones({ countIn, perM2In, rangeOf, changed }) {
       });
     });
     const help = find("zones").querySelector(".help");
-    if (help) help.textContent = ground() || !zones.some(({ metres }) => metres.some((value) => value > 0)) ? MEASURE : MISFIT;
+    const begun = zones.some(({ kind, metres }) => kind === "ground" && metres.some((value) => value > 0));
+    if (help) help.textContent = begun && !ground() ? MISFIT : MEASURE;
     find("save-zones").disabled = zones.length === 0;
     drawOutlines(draft);
   }

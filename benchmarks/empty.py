@@ -61,6 +61,9 @@ def main() -> None:
             if part is not None:
                 crop = np.ascontiguousarray(image[part.top : part.bottom, part.left : part.right])
                 found.append((counter(crop).count, sample.id, part))
+        if not found:
+            print(f"| {path} | {len(pictures)} | 0 |{' – |' * 6}", flush=True)
+            continue
         counts = np.array([count for count, _, _ in found])
         side = np.mean([part.area**0.5 for _, _, part in found])
         values = (counts.mean(), np.median(counts), np.quantile(counts, 0.95), counts.max())

@@ -65,6 +65,13 @@ def test_settings_of_a_table_that_are_damaged_are_named(tmp_path: Path, content:
         count_on_cluster(tmp_path / "a.png", tmp_path, weights=model)
 
 
+@pytest.mark.parametrize("option", ["workers", "part_size"])
+def test_a_number_with_which_nothing_would_be_counted_is_refused(tmp_path: Path, option: str) -> None:
+    with pytest.raises(InputError, match=f"{option}=0: less than one"):
+        count_on_cluster(tmp_path / "a.png", tmp_path / "out", **{option: 0})
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_cluster_is_named_also_where_the_error_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "init", Mock(side_effect=TimeoutError))

@@ -117,6 +117,9 @@ def count_on_cluster(
     part_size : pictures per file of the table; no more than these are lost with a worker.
     recursive : look into the folders within folders too.
     """
+    for name, number in (("workers", workers), ("part_size", part_size)):
+        if number is not None and number < 1:
+            raise InputError(f"{name}={number}", "less than one", "leave it out for the default")
     given = [sources] if isinstance(sources, str | os.PathLike) else sources
     address = os.fspath(out)
     place = locate(address)

@@ -103,6 +103,18 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     assert [row.id for row in read_table(table)] == ["00", "01", "02", "03"]
 
 
+def test_a_run_of_a_version_without_the_later_columns_goes_on(model: Path, crowd: Crowd, tmp_path: Path) -> None:
+    place = crowd("plain", [3, 0])
+    table = evaluate(model, [place], out=tmp_path / "run").folder / "predictions.csv"
+    with table.open(newline="") as file:
+        lines = [",".join(line[: len(COLUMNS)]) + "\n" for line in csv.reader(file)]
+    table.write_text("".join(lines[:2]))
+    resumed = evaluate(model, [place], out=tmp_path / "run", resume=True)
+    assert [row.brightness is None for row in resumed.rows] == [True, False]
+    assert read_table(table) == resumed.rows
+    assert sum(part["images"] for part in resumed.summary["data"]["plain.jsonl"]["by_brightness"].values()) == 1
+
+
 def test_a_run_is_not_resumed_by_another_model_or_with_other_switches(
     model: Path, crowd: Crowd, tmp_path: Path
 ) -> None:

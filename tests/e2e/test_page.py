@@ -138,6 +138,7 @@ def test_zones_drawn_by_pointer_agree_with_the_service(visit: Any, service: Any)
     assert zone_counts(page) == pytest.approx(saved, abs=0.5)
 
     before = zone_counts(page)[0]
+    page.evaluate("scrollTo(0, 0)")  # the button to save may be below what was on the screen
     handle = page.locator(".handle").first.bounding_box()
     page.mouse.move(handle["x"] + 16, handle["y"] + 16)
     page.mouse.down()

@@ -63,7 +63,7 @@ def main() -> None:
 def train_both(source: Path, folder: Path) -> dict[str, TrainingRun]:
     """Train the demo's preset with each method, from ImageNet weights where they are to be had.
 
-    Side by side, each on half of the cores: a step is many small operations, which more threads hardly speed up.
+    Side by side, each on half of the cores.
     """
     overrides = [f"data.source=[{source}]"]
     try:

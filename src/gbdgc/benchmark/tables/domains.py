@@ -69,7 +69,9 @@ def layout(benchmark: Benchmark, cells: Sequence[Cell]) -> list[Table]:
         "95 % interval of a bootstrap over seeds and pictures; better only where the whole interval is below 0"
     )
     columns = [*pair_columns(cells, _MEASURES), _CHANGE]
-    return [Table(benchmark.name, benchmark.caption, columns, lines, [*notes(cells), about_change])]
+    shown = [*notes(cells), about_change]
+    # The lowest number is not marked: without its interval it would say more than is known.
+    return [Table(benchmark.name, benchmark.caption, columns, lines, shown, marks_best=False)]
 
 
 USE_OF_DOMAINS = Benchmark(

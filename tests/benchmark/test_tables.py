@@ -146,6 +146,9 @@ def test_a_change_is_paired_by_seed_and_picture_and_as_wide_as_seeds_and_picture
     assert unsteady.high - unsteady.low > 5
     (table,) = build_tables("domains", baseline)
     assert table.columns[-1] not in table.lines[0].values, "nothing is compared with itself"
+    worse = [*baseline, *rows("GBDGC", 1.1, 3)]
+    (table,) = build_tables("domains", worse)
+    assert not any(table.is_best(line, column) for line in table.lines for column in table.columns)
 
 
 def test_stability_is_shown_in_per_cent_for_each_source() -> None:
